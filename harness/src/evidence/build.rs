@@ -1,0 +1,123 @@
+//! `build.json`: what was built, from what, with what, and what came out.
+
+use super::{Reason, Status};
+use crate::identity::Identity;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// `build.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BuildFile {
+    /// Always [`super::SCHEMA`].
+    pub schema: String,
+    /// `build`.
+    pub kind: super::Kind,
+    /// Id of the system.
+    pub system: String,
+    /// One per identity, in page order.
+    pub rows: Vec<BuildRow>,
+}
+
+/// One identity.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BuildRow {
+    /// Which.
+    pub identity: Identity,
+    /// `complete`, `failed` or `skipped`.
+    pub status: Status,
+    /// Why not `complete`.
+    pub reason: Option<Reason>,
+    /// Compiler command, without a path.
+    pub compiler: String,
+    /// First line of its `--version`.
+    pub compiler_version: String,
+    /// Flags of the compile, one string, as given (paths relative to the project).
+    pub flags: String,
+    /// Flags of the link.
+    pub link_flags: String,
+    /// Whose flags they are.
+    pub flags_kind: FlagsKind,
+    /// The profile and memory libraries were built without `-flto`.
+    pub lto_removed: bool,
+    /// Warnings of the compiler, lines.
+    pub warnings: Vec<String>,
+    /// SHA-256 over sorted source names and contents.
+    pub source_sha256: String,
+    /// Number of source files.
+    pub source_files: u32,
+    /// Registry crates the sources come from: name, version, checksum of the lock file.
+    pub source_crates: Vec<SourceCrate>,
+    /// Libraries by kind (`timed`, `profile`, `memory`, `stream`).
+    pub libraries: BTreeMap<String, BuiltLibrary>,
+    /// Figures of the timed library's file.
+    pub elf: Option<ElfFigures>,
+    /// Functions wrapped in the profile library, reported names with their symbols.
+    pub wrapped: Vec<Wrapped>,
+    /// Log of a build that failed, bounded.
+    pub log: Option<String>,
+}
+
+/// Whose flags an identity was built with.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlagsKind {
+    /// The guide's, exactly (plus `-fPIC` and what the table of the candidate adds).
+    Guide,
+    /// The candidate's fallback, because it does not build with the guide's.
+    HarnessDefault,
+}
+
+/// A registry crate as a source of C.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceCrate {
+    /// Name.
+    pub name: String,
+    /// Exact version.
+    pub version: String,
+    /// Checksum in the committed lock file.
+    pub checksum: String,
+}
+
+/// One built library.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BuiltLibrary {
+    /// Path below the run directory (`lib/<sha256>.so`).
+    pub file: String,
+    /// SHA-256.
+    pub sha256: String,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A wrapped function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wrapped {
+    /// Linker symbol.
+    pub symbol: String,
+    /// Reported name.
+    pub name: String,
+    /// `hash`, `drng` or `other`.
+    pub group: String,
+}
+
+/// Static memory, from the ELF file itself, bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ElfFigures {
+    /// Executable sections.
+    pub text: u64,
+    /// Read-only data sections.
+    pub rodata: u64,
+    /// Initialised writable data.
+    pub data: u64,
+    /// Zero-initialised data.
+    pub bss: u64,
+    /// Other loaded sections and headers: dynamic tables, relocations, unwind tables.
+    pub headers_and_tables: u64,
+    /// Sum of p_memsz of the PT_LOAD segments: the table's figure.
+    pub load_bytes: u64,
+    /// DT_NEEDED names.
+    pub needed: Vec<String>,
+}

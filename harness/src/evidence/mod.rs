@@ -1,0 +1,19 @@
+//! The evidence: versioned types of every JSON file that a run writes, their reader and writer,
+//! the journal and the seal.
+//!
+//! Only shapes and storage are here. Derived values are computed by [`crate::stats`] and recomputed
+//! by `audit` with code of its own; nothing in this module does arithmetic on measurements.
+
+mod build;
+mod campaign;
+mod environment;
+mod head;
+mod other;
+mod timing;
+
+pub use build::*;
+pub use campaign::*;
+pub use environment::*;
+pub use head::*;
+pub use other::*;
+pub use timing::*;

@@ -1,0 +1,318 @@
+//! Evidence of the phases beside timing: KAT, calibrate, memory, profile, study.
+
+use super::{Head, TimingRecord};
+use protocol::{Flips, MemoryRun, Operation, Outputs, ProfileRow, SourceKind, StudyMode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Which of an identity's libraries.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum LibraryKind {
+    /// The one that is timed.
+    Timed,
+    /// With wrappers around hash functions and DRNG.
+    Profile,
+    /// With wrappers around the allocator.
+    Memory,
+    /// With the hooked absorb of the message-size study.
+    Stream,
+}
+
+impl LibraryKind {
+    /// The word used in file names.
+    pub fn name(self) -> &'static str {
+        match self {
+            LibraryKind::Timed => "timed",
+            LibraryKind::Profile => "profile",
+            LibraryKind::Memory => "memory",
+            LibraryKind::Stream => "stream",
+        }
+    }
+}
+
+/// A library by kind and digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LibraryRef {
+    /// Which.
+    pub kind: LibraryKind,
+    /// SHA-256 of the file.
+    pub sha256: String,
+}
+
+/// KAT evidence of one library.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KatEvidence {
+    /// Common head, `kind` = `kat`.
+    #[serde(flatten)]
+    pub head: Head,
+    /// The library.
+    pub library: LibraryRef,
+    /// `iccs` or `nist`.
+    pub flow: String,
+    /// The word.
+    pub result: KatResult,
+    /// More about a result other than PASS.
+    pub detail: Option<String>,
+    /// One per manifest line.
+    pub digests: Vec<KatDigestRecord>,
+    /// SHA-256 of the manifest file.
+    pub manifest_sha256: Option<String>,
+    /// Bytes of text produced.
+    pub text_bytes: u64,
+    /// Bit flips, timed library only.
+    pub flips: Option<Flips>,
+    /// The log, a path below the run directory.
+    pub log: String,
+    /// Its SHA-256.
+    pub log_sha256: String,
+    /// Start, UTC.
+    pub start: String,
+    /// End, UTC.
+    pub end: String,
+}
+
+/// One manifest line and what was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KatDigestRecord {
+    /// `strict`, `nolen`, `nistkat`, `rsp`, `all`, with `:N`.
+    pub mode: String,
+    /// Digest of the manifest.
+    pub expected: String,
+    /// Digest found; null when the run did not get so far.
+    pub found: Option<String>,
+    /// Records in it.
+    pub records: u32,
+}
+
+/// Result words of a KAT check.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "UPPERCASE")]
+#[allow(missing_docs)] // words of the field; meanings in the KAT chapter of the format document
+pub enum KatResult {
+    Pass,
+    Mismatch,
+    Nokat,
+    Partial,
+    Cryptofail,
+    Overflow,
+    Loadfail,
+    Timeout,
+    Crash,
+}
+
+impl KatResult {
+    /// The word on pages.
+    pub fn word(self) -> &'static str {
+        match self {
+            KatResult::Pass => "PASS",
+            KatResult::Mismatch => "MISMATCH",
+            KatResult::Nokat => "NOKAT",
+            KatResult::Partial => "PARTIAL",
+            KatResult::Cryptofail => "CRYPTOFAIL",
+            KatResult::Overflow => "OVERFLOW",
+            KatResult::Loadfail => "LOADFAIL",
+            KatResult::Timeout => "TIMEOUT",
+            KatResult::Crash => "CRASH",
+        }
+    }
+}
+
+/// Calibrated cost of one operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrateEvidence {
+    /// Common head, `kind` = `calibrate`.
+    #[serde(flatten)]
+    pub head: Head,
+    /// Which.
+    pub operation: Operation,
+    /// Timed library.
+    pub library: LibraryRef,
+    /// Each timed call, nanoseconds.
+    pub calls_ns: Vec<u64>,
+    /// Their median, at least 1 ns, seconds.
+    pub c_s: f64,
+    /// Key generation, seconds.
+    pub key_s: f64,
+    /// Preparation of a trial, seconds.
+    pub preparation_s: f64,
+    /// Digests of trial 0's outputs, once per library (in its keygen file).
+    pub outputs: Option<Outputs>,
+}
+
+/// Symmetric share of one operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileEvidence {
+    /// Common head, `kind` = `profile`.
+    #[serde(flatten)]
+    pub head: Head,
+    /// Which.
+    pub operation: Operation,
+    /// Profile library.
+    pub library: LibraryRef,
+    /// Built without `-flto`, which the timed library has.
+    pub lto_removed: bool,
+    /// Functions wrapped, reported names.
+    pub wrapped: Vec<String>,
+    /// Keys and messages used.
+    pub keys: u32,
+    /// Clock of the ticks.
+    pub ticks: TicksRecord,
+    /// Cost of one wrapper, ticks.
+    pub wrapper_cost_ticks: u64,
+    /// All operations.
+    pub total: ProfileTotal,
+    /// Every call shape.
+    pub calls: Vec<ProfileRow>,
+    /// Calls without a slot.
+    pub overflow_calls: u64,
+    /// Null when the profile is invalid or emulated (then only call counts are given).
+    pub derived: Option<ProfileDerived>,
+}
+
+/// Clock of a profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TicksRecord {
+    /// `tsc` or `cntvct`.
+    pub source: SourceKind,
+    /// Rate, hertz.
+    pub hz: Option<u64>,
+}
+
+/// Totals of a profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileTotal {
+    /// Operations.
+    pub operations: u64,
+    /// Ticks, wrappers included.
+    pub ticks: u64,
+}
+
+/// What follows from a profile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileDerived {
+    /// Share of each function, wrapper cost subtracted; null under emulation.
+    pub share: Option<BTreeMap<String, f64>>,
+    /// Everything but `drng`.
+    pub hash_share: Option<f64>,
+    /// The DRNG.
+    pub drng_share: Option<f64>,
+    /// Calls per operation, by function.
+    pub calls_per_operation: BTreeMap<String, f64>,
+    /// Draws rejected over all operations, counted by the candidate.
+    pub rejected_draws: u64,
+    /// `ICCS-only`, `own primitives`, `mixed`, `none wrapped`.
+    pub verdict: String,
+}
+
+/// Isolated memory of one operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryEvidence {
+    /// Common head, `kind` = `memory`.
+    #[serde(flatten)]
+    pub head: Head,
+    /// Which.
+    pub operation: Operation,
+    /// Memory library.
+    pub library: LibraryRef,
+    /// Built without `-flto`, which the timed library has.
+    pub lto_removed: bool,
+    /// From the timed library's file.
+    #[serde(rename = "static")]
+    pub static_: super::ElfFigures,
+    /// Proxies of one process.
+    pub process: Option<ProcessMemory>,
+    /// One per key.
+    pub runs: Vec<MemoryRun>,
+    /// The empty operation.
+    pub empty: Option<EmptyMemory>,
+    /// Null when nothing ran.
+    pub derived: Option<MemoryDerived>,
+}
+
+/// Resident set of one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessMemory {
+    /// After loading and preparing, bytes.
+    pub baseline_rss_bytes: u64,
+    /// VmHWM after the operation, bytes.
+    pub peak_rss_bytes: u64,
+}
+
+/// The empty operation's own use, subtracted from `runs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EmptyMemory {
+    /// Stack, bytes.
+    pub stack_peak_bytes: u64,
+}
+
+/// What follows from the memory runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryDerived {
+    /// Worst over the runs.
+    pub worst: MemoryFigures,
+    /// Median over the runs.
+    pub median: MemoryFigures,
+    /// Static load bytes plus the worst stack plus the worst heap, bytes: the guide's peak memory.
+    pub guide_total_bytes: u64,
+}
+
+/// Stack and heap, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryFigures {
+    /// Peak of the stack.
+    pub stack_peak_bytes: f64,
+    /// Peak of live heap.
+    pub heap_peak_bytes: f64,
+}
+
+/// One point of the message-size study.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StudyRecord {
+    /// All of a timing record, `kind` = `study`.
+    #[serde(flatten)]
+    pub timing: TimingRecord,
+    /// How the message reaches the library.
+    pub mode: StudyMode,
+    /// Bytes of the message.
+    pub size_bytes: u64,
+    /// SHA-256 of the message file.
+    pub file_sha256: String,
+    /// Chunk of stream mode, bytes.
+    pub chunk_bytes: Option<u64>,
+    /// State of the page cache (`warm`).
+    pub page_cache: String,
+    /// Per trial and attempt: what the file cost.
+    pub io: Vec<Vec<StudyIo>>,
+    /// SHA-256 of the first signature.
+    pub signature_sha256: Option<String>,
+    /// Null when no attempt counted.
+    pub study: Option<StudyDerived>,
+}
+
+/// What an attempt read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StudyIo {
+    /// Bytes read during the timed calls.
+    pub bytes_read: u64,
+    /// Time of reading, nanoseconds.
+    pub read_ns: Option<u64>,
+    /// Time of hashing, nanoseconds.
+    pub hash_ns: Option<u64>,
+}
+
+/// What follows from a study record beyond a timing record's values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StudyDerived {
+    /// Message bytes per second, 10^6 bytes.
+    pub throughput_mb_per_s: f64,
+    /// (user + system) / wall, percent of one core.
+    pub cpu_percent_one: f64,
+    /// The same, percent of all cores online.
+    pub cpu_percent_all: f64,
+}

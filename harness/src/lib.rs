@@ -1,0 +1,9 @@
+//! The measurement campaign orchestrator as a library.
+//!
+//! Data flows one way: plan, build, kat, calibrate, measure, memory, profile, seal, publish,
+//! report. Each phase reads files of earlier phases and writes its own; `measure` never looks at
+//! `report`, `report` never measures, `audit` recomputes and shares no arithmetic with `measure`.
+#![forbid(unsafe_code)]
+
+pub mod evidence;
+pub mod identity;

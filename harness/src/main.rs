@@ -1,0 +1,4 @@
+//! `campaign`: the command line of the orchestrator.
+#![forbid(unsafe_code)]
+
+fn main() {}

@@ -5,5 +5,6 @@
 //! `report`, `report` never measures, `audit` recomputes and shares no arithmetic with `measure`.
 #![forbid(unsafe_code)]
 
+pub mod config;
 pub mod evidence;
 pub mod identity;

@@ -5,6 +5,7 @@
 //! `report`, `report` never measures, `audit` recomputes and shares no arithmetic with `measure`.
 #![forbid(unsafe_code)]
 
+pub mod cli;
 pub mod config;
 pub mod evidence;
 pub mod identity;

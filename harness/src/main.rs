@@ -1,4 +1,16 @@
-//! `campaign`: the command line of the orchestrator.
+//! `campaign`: parse the command line, run one subcommand, say what went wrong, choose the exit
+//! status. Everything else is the library's.
 #![forbid(unsafe_code)]
 
-fn main() {}
+use clap::Parser;
+use harness::cli::{self, Cli};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = cli::dispatch(&cli);
+    if let Err(failure) = &result {
+        eprintln!("{}", cli::exit::chain(failure));
+    }
+    cli::exit::code(&result).into()
+}

@@ -1,0 +1,4 @@
+//! `campaign build`: one phase; it compiles every library of the campaign.
+
+/// Arguments of `build`.
+pub type Args = super::options::PhaseArgs;

@@ -1,0 +1,192 @@
+//! The command line: words in, one call per subcommand, an exit status out.
+//!
+//! A subcommand is one file here with a `pub struct Args` (what was typed, checked word by word) and
+//! a `pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure>` (which calls the library
+//! and prints). What the words mean is the library's business, and it can be tested without this
+//! module.
+//!
+//! **To add a subcommand**: its file and its `Args` are most likely here already, for the command
+//! line was designed as a whole. Write its `run`, then add one variant to [`Command`] and one arm to
+//! [`dispatch`]. A command without a `run` has no variant, so that `--help` promises nothing that
+//! does not work. To add an error type, see [`exit`].
+//!
+//! | files | hold |
+//! |---|---|
+//! | `options.rs` | groups of options that several commands share |
+//! | `values.rs` | types of single values: CPU lists, sizes |
+//! | `exit.rs` | how a command ends: [`Outcome`], [`Failure`], exit status |
+//! | `output.rs` | writing to standard output |
+//! | all others | one subcommand each |
+
+pub mod exit;
+pub mod options;
+pub mod output;
+pub mod values;
+
+pub mod audit;
+pub mod build;
+pub mod calibrate;
+pub mod check;
+pub mod collect;
+pub mod compare;
+pub mod export;
+pub mod import;
+pub mod kat;
+pub mod measure;
+pub mod memory;
+pub mod pack;
+pub mod plan;
+pub mod profile;
+pub mod publish;
+pub mod report;
+pub mod run;
+pub mod schema;
+pub mod seal;
+pub mod study;
+pub mod templates;
+pub mod tune;
+pub mod untune;
+
+pub use exit::{Failure, Outcome};
+pub use options::Global;
+
+use clap::{Parser, Subcommand};
+
+/// What was typed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "campaign",
+    version,
+    about = "Measures signature candidates and publishes pages that anybody can check down to the raw evidence",
+    after_help = exit::HELP,
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    /// Options of every subcommand.
+    #[command(flatten)]
+    pub global: Global,
+    /// The subcommand.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands that work, in the order of a campaign.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print the JSON schema of an evidence file
+    Schema(schema::Args),
+}
+
+/// Runs the subcommand.
+pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Schema(args) => schema::run(args, global),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    /// The whole command line of the design, with the commands that have no variant yet.
+    fn designed() -> clap::Command {
+        use clap::Args as _;
+        let sub = clap::Command::new;
+        Global::augment_args(clap::Command::new("campaign")).subcommands([
+            run::Args::augment_args(sub("run").about("-")),
+            check::Args::augment_args(sub("check").about("-")),
+            tune::Args::augment_args(sub("tune").about("-")),
+            untune::Args::augment_args(sub("untune").about("-")),
+            build::Args::augment_args(sub("build").about("-")),
+            kat::Args::augment_args(sub("kat").about("-")),
+            calibrate::Args::augment_args(sub("calibrate").about("-")),
+            measure::Args::augment_args(sub("measure").about("-")),
+            memory::Args::augment_args(sub("memory").about("-")),
+            profile::Args::augment_args(sub("profile").about("-")),
+            seal::Args::augment_args(sub("seal").about("-")),
+            plan::Args::augment_args(sub("plan").about("-")),
+            study::Args::augment_args(sub("study").about("-")),
+            publish::Args::augment_args(sub("publish").about("-")),
+            import::Args::augment_args(sub("import").about("-")),
+            report::Args::augment_args(sub("report").about("-")),
+            templates::Args::augment_args(sub("templates").about("-")),
+            schema::Args::augment_args(sub("schema").about("-")),
+            audit::Args::augment_args(sub("audit").about("-")),
+            compare::Args::augment_args(sub("compare").about("-")),
+            export::Args::augment_args(sub("export").about("-")),
+            pack::Args::augment_args(sub("pack").about("-")),
+            collect::Args::augment_args(sub("collect").about("-")),
+        ])
+    }
+
+    #[test]
+    fn the_designed_command_line_is_consistent() {
+        designed().debug_assert();
+    }
+
+    #[test]
+    fn every_designed_form_is_accepted_and_its_misuse_refused() {
+        let good = [
+            "run --plan guide --system x86_1 --cpu 2 --only ^dil --new --tune --allow-unfixed-host --no-deferred --wait",
+            "run --run runs/x --pack packed --config other.toml --worker w --json --quiet",
+            "check --sysroot t", "tune --dry-run --sysroot t", "untune --sysroot t",
+            "kat --keep-text d --run r --system s --only x --plan quick --cpu 0-3",
+            "measure --run r --system s --only x --plan quick --cpu 0-3",
+            "study message-size --sizes 1MB,100MB --full", "study message-size --file f",
+            "publish r --id i --current --partial x --allow-unfixed-host",
+            "import d --system s", "import --aggregate f --system s",
+            "report a b --check --templates t --charts png", "templates export", "schema timing",
+            "audit a b", "compare a b c", "export a --csv", "pack --system s", "collect x.tar",
+        ];
+        for line in good {
+            let words = std::iter::once("campaign").chain(line.split(' '));
+            assert!(designed().try_get_matches_from(words).is_ok(), "{line}");
+        }
+        let bad = [
+            "run --new --run r",
+            "run --only (",
+            "run --cpu 3-1",
+            "import --system s",
+            "import d",
+            "import d --aggregate f --system s",
+            "compare a",
+            "report",
+            "export a",
+            "schema nonsense",
+            "study message-size --file f --sizes 1MB",
+            "report a --charts gif",
+        ];
+        for line in bad {
+            let words = std::iter::once("campaign").chain(line.split(' '));
+            assert!(designed().try_get_matches_from(words).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_option_and_subcommand_has_a_help_text() {
+        fn check(command: &clap::Command) {
+            for argument in command.get_arguments() {
+                let named = argument.get_long().is_some() || argument.is_positional();
+                assert!(
+                    !named || argument.get_help().is_some(),
+                    "{} of {}",
+                    argument.get_id(),
+                    command.get_name()
+                );
+            }
+            for sub in command.get_subcommands() {
+                assert!(sub.get_about().is_some(), "{}", sub.get_name());
+                check(sub);
+            }
+        }
+        check(&Cli::command());
+        check(&designed());
+    }
+}

@@ -1,6 +1,8 @@
 //! Shared by all integration tests: where the checkout is, and the one way to skip a test.
 #![allow(dead_code)] // each helper is used by some modules only
 
+pub mod arm;
+
 use std::path::{Path, PathBuf};
 
 /// Root of the checkout.

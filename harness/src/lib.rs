@@ -9,3 +9,4 @@ pub mod cli;
 pub mod config;
 pub mod evidence;
 pub mod identity;
+pub mod process;

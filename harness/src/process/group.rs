@@ -1,0 +1,85 @@
+//! Signals to a child's whole process group and session.
+//!
+//! All functions take the number of the child that was started; they are only meaningful while it has
+//! not been reaped, because its number could be another process's afterwards.
+
+use nix::errno::Errno;
+use nix::sys::signal::{kill, killpg, Signal};
+use nix::sys::wait::{waitid, Id, WaitPidFlag, WaitStatus};
+use nix::unistd::Pid;
+use std::io;
+use std::time::Duration;
+
+/// Time for killed processes to vanish from the process table.
+const VANISH: Duration = Duration::from_secs(5);
+/// Pause between two looks at the process table.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+/// Whether the child has ended; it stays a zombie.
+pub fn has_ended(child: Pid) -> io::Result<bool> {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    loop {
+        match waitid(Id::Pid(child), flags) {
+            Ok(status) => return Ok(status != WaitStatus::StillAlive),
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// Sends `signal` to the child's group, or to the child alone while it leads no group yet (the worker
+/// before its `setsid`), and to members of its session in other groups.
+pub fn signal_all(child: Pid, signal: Signal) {
+    // A process that is gone in the meantime is what we want: errors carry no news.
+    if killpg(child, signal).is_err() {
+        let _ = kill(child, signal);
+    }
+    for member in members(child)
+        .into_iter()
+        .filter(|m| m.group != child.as_raw())
+    {
+        let _ = kill(Pid::from_raw(member.pid), signal);
+    }
+}
+
+/// Kills what the ended child left in its group and session; returns how many there were and how many
+/// could not be ended.
+pub async fn sweep(child: Pid) -> (usize, usize) {
+    let found = members(child).len();
+    if found == 0 {
+        return (0, 0);
+    }
+    let give_up = tokio::time::Instant::now() + VANISH;
+    loop {
+        signal_all(child, Signal::SIGKILL);
+        let left = members(child).len();
+        if left == 0 || tokio::time::Instant::now() >= give_up {
+            return (found - left.min(found), left);
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    pid: i32,
+    group: i32,
+}
+
+/// Living processes of the child's group or session, without the child itself. A dead one that its
+/// parent has not reaped is nothing to wait for: in a container, nobody may ever reap it.
+fn members(child: Pid) -> Vec<Member> {
+    let Ok(processes) = procfs::process::all_processes() else {
+        return Vec::new();
+    };
+    let leader = child.as_raw();
+    processes
+        .filter_map(|process| process.ok()?.stat().ok())
+        .filter(|stat| stat.pid != leader && (stat.pgrp == leader || stat.session == leader))
+        .filter(|stat| !matches!(stat.state, 'Z' | 'X' | 'x'))
+        .map(|stat| Member {
+            pid: stat.pid,
+            group: stat.pgrp,
+        })
+        .collect()
+}

@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod evidence;
+pub mod hash;
 pub mod identity;
 pub mod process;

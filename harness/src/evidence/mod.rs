@@ -8,6 +8,7 @@ mod build;
 mod campaign;
 mod environment;
 mod head;
+pub mod journal;
 mod other;
 mod timing;
 

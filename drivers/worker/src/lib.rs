@@ -1,1 +1,8 @@
-//! worker
+//! The process that loads ONE candidate library and times ONE operation of it.
+//!
+//! All `unsafe` of the project is here. What to run comes as one request on standard input, what
+//! was found goes out as events on a private descriptor (crate `protocol`).
+
+pub mod counters;
+pub mod isolation;
+pub mod timing;

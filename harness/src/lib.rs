@@ -12,3 +12,4 @@ pub mod evidence;
 pub mod hash;
 pub mod identity;
 pub mod process;
+pub mod stats;

@@ -356,6 +356,19 @@ pub struct DerivedTiming {
     pub tukey: Option<Tukey>,
     /// Verdict over the trial means; null under a plan without verdicts.
     pub stability: Option<Stability>,
+    /// Cost of the timing loop itself; null where it was not measured.
+    pub loop_overhead: Option<LoopOverhead>,
+}
+
+/// The loop around an empty operation, held against the mean.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoopOverhead {
+    /// Cost of one empty call in the loop, seconds (median over the counted attempts).
+    pub empty_call_s: f64,
+    /// Its share of `mean_s`.
+    pub share: f64,
+    /// `mean_s` less the cost, only where the share is above 0.1%; both are kept.
+    pub mean_less_overhead_s: Option<f64>,
 }
 
 /// Student interval.

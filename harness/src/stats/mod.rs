@@ -1,0 +1,16 @@
+//! The statistics that carry the claims: exactly rounded sums, quantiles, intervals, verdicts and
+//! the comparison of two records.
+//!
+//! Two programs that follow the project's statistics page produce the same digits; the worked
+//! example of that page is a test here. `audit` shares none of this code: it recomputes. The only
+//! thing not ours is the t distribution (crate `statrs`).
+
+mod compare;
+mod describe;
+mod sum;
+mod timing;
+
+pub use compare::{holm, noise_floor, welch, Welch, WelchError};
+pub use describe::{mad, median, quantile, sorted, student_t_975, tukey};
+pub use sum::exact_sum;
+pub use timing::{derive_timing, TimingInput};

@@ -1,5 +1,7 @@
 //! Integration tests of the orchestrator: they drive the real binary and real C libraries.
 //! One line per module.
 
+mod drivers_dove;
+mod drivers_iccs;
 mod process;
 mod support;

@@ -5,7 +5,8 @@
  * One request a line, lengths in bits unless said otherwise:
  *   sm3 DIGEST_BITS M_BITS HEX     hash DIGEST_BITS M_BITS HEX
  *   xof OUT_BITS M_BITS HEX        seed HEX
- *   draw OUT_BITS
+ *   draw OUT_BITS                  toolong
+ * `toolong` asks pseudoXOF for one bit more than its counter can number.
  * HEX is `-` when empty. One answer a line: the return code, a space, and the
  * output in lower-case hex. Each input and output buffer is exactly as long as
  * its length in bits asks for, so a sanitizer sees any byte read or written
@@ -109,6 +110,13 @@ static void draw_request(unsigned long long bits)
     free(out);
 }
 
+static void too_long_request(void)
+{
+    unsigned char out = 0xee;
+
+    answer(pseudoXOF(256 * 0xffffffffULL + 1, NULL, 0, &out), &out, 1);
+}
+
 int main(void)
 {
     static char line[1 << 16], hex[1 << 16];
@@ -120,6 +128,8 @@ int main(void)
             seed_request(hex);
         else if (sscanf(line, "draw %llu", &bits) == 1)
             draw_request(bits);
+        else if (strcmp(line, "toolong\n") == 0)
+            too_long_request();
         else if (sscanf(line, "%7s %llu %llu %65535s", what, &bits, &m_bits, hex) == 4)
             hash_request(what, bits, m_bits, hex);
         else

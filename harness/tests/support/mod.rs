@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each helper is used by some modules only
 
 pub mod arm;
+pub mod cc;
 
 use std::path::{Path, PathBuf};
 

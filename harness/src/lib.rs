@@ -12,4 +12,5 @@ pub mod evidence;
 pub mod hash;
 pub mod identity;
 pub mod process;
+pub mod report;
 pub mod stats;

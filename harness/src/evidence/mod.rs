@@ -10,6 +10,7 @@ mod environment;
 mod head;
 pub mod journal;
 mod other;
+pub mod store;
 mod timing;
 
 pub use build::*;

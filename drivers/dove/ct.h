@@ -6,6 +6,11 @@
  * computed from them up to a mark. No branch and no index depends on a secret;
  * the tests run key generation and signing under a memory checker that treats
  * secret bytes as undefined and reports each branch or index made of them.
+ *
+ * Erased after use are all heap blocks and the named local variables that held
+ * secrets. Registers, and stack slots that the compiler chose for itself, are not:
+ * C99 has no means for that, and no claim is made. Nor is any made on processors
+ * whose AND, XOR and shift take a time that depends on their operands.
  */
 #ifndef DOVE_CT_H
 #define DOVE_CT_H

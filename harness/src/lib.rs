@@ -8,6 +8,7 @@
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod dataset;
 pub mod evidence;
 pub mod hash;
 pub mod identity;

@@ -14,4 +14,5 @@ pub mod hash;
 pub mod identity;
 pub mod process;
 pub mod report;
+pub mod run;
 pub mod stats;

@@ -10,6 +10,7 @@ mod environment;
 mod head;
 pub mod journal;
 mod other;
+pub mod seal;
 pub mod store;
 mod timing;
 

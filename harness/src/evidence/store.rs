@@ -4,18 +4,15 @@
 //! flushed too. A crash at any moment leaves the old file or the new one, and perhaps a temporary one,
 //! which [`remove_leftovers`] takes away. Appending to the journal is not done here.
 
+use crate::hash;
 use serde::{de::DeserializeOwned, Serialize};
-use sha2::{Digest, Sha256};
 use std::fs::{self, File, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Start of every temporary name.
 pub const TEMPORARY: &str = ".campaign-tmp-";
-
-/// Read at once when a file is hashed.
-const READ_BYTES: usize = 128 * 1024;
 
 /// A file that could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -63,24 +60,11 @@ fn remedy(error: &io::Error) -> &'static str {
 }
 
 /// SHA-256 as 64 lower-case hex digits.
-pub fn sha256_hex(bytes: &[u8]) -> String {
-    const_hex::encode(Sha256::digest(bytes))
-}
+pub use crate::hash::sha256 as sha256_hex;
 
 /// SHA-256 of a file, read in pieces.
 pub fn sha256_file(path: &Path) -> Result<String, StoreError> {
-    let read = |path: &Path| {
-        let mut file = File::open(path)?;
-        let mut hash = Sha256::new();
-        let mut buffer = vec![0; READ_BYTES];
-        loop {
-            match file.read(&mut buffer)? {
-                0 => return Ok(const_hex::encode(hash.finalize())),
-                n => hash.update(&buffer[..n]),
-            }
-        }
-    };
-    read(path).map_err(|source| StoreError::Read {
+    hash::sha256_file(path).map_err(|source| StoreError::Read {
         path: path.to_owned(),
         source,
     })
@@ -115,6 +99,11 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
         path: path.to_owned(),
         source,
     })
+}
+
+/// Whether a file of that name is one that a write was cut off at.
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with(TEMPORARY)
 }
 
 /// Takes away the temporary files that a killed process left below `dir`; returns how many.

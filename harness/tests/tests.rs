@@ -1,6 +1,8 @@
 //! Integration tests of the orchestrator: they drive the real binary and real C libraries.
 //! One line per module.
 
+mod drivers_abi;
+mod drivers_dilithium;
 mod drivers_dove;
 mod drivers_iccs;
 mod process;

@@ -1,0 +1,12 @@
+#ifndef PROFILE_FUNCTIONS_H
+#define PROFILE_FUNCTIONS_H
+
+#include <stddef.h>
+
+int mix(unsigned char *out, const unsigned char *in, size_t n);
+unsigned long long half(unsigned long long bits);
+
+/* Calls mix twice: inner calls, which must not be counted. */
+void twice(unsigned char *out, const unsigned char *in, size_t n);
+
+#endif

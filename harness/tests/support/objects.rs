@@ -27,10 +27,10 @@ impl Toolchain {
     /// missing.
     pub fn aarch64() -> Option<Self> {
         let tools = [AARCH64_GCC, AARCH64_QEMU];
-        if !tools
+        let here = tools
             .iter()
-            .all(|(program, package)| have(program, package))
-        {
+            .all(|(program, package)| have(program, package));
+        if !here {
             return None;
         }
         let runner = &[

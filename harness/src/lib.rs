@@ -16,3 +16,4 @@ pub mod process;
 pub mod report;
 pub mod run;
 pub mod stats;
+pub mod worker;

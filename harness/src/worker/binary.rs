@@ -1,0 +1,373 @@
+//! Where the worker comes from: `--worker`, the pack, beside the running binary, or built now.
+//!
+//! A worker found beside the running binary or built from the checkout must have the build id of
+//! this program; otherwise figures could come from other code than the evidence names.
+
+use crate::config::{Arch, System};
+use crate::hash;
+use crate::process::{self, Command, Stop};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Time for `worker --build-id`.
+const ID_LIMIT: Duration = Duration::from_secs(20);
+/// Time for cargo, which may fetch and compile the worker's dependencies.
+const BUILD_LIMIT: Duration = Duration::from_secs(3600);
+/// Folder of the cross toolchain instead of `.cross` in the checkout.
+const CROSS_DIR: &str = "CAMPAIGN_CROSS_DIR";
+
+/// There is no worker to work with.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The file named is not there or cannot be read.
+    #[error("{path}: this worker cannot be read; name another with --worker", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It was replaced while the campaign ran.
+    #[error("{path}: the worker was changed while the campaign ran; restore it and run again to resume", path = path.display())]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no source to build one from.
+    #[error("no worker: none beside {beside}, and no checkout with drivers/worker to build it from; name one with --worker", beside = beside.display())]
+    NoSource {
+        /// The running binary.
+        beside: PathBuf,
+    },
+    /// Cargo is not here.
+    #[error("the worker cannot be built: `cargo` was not found; install Rust, or name a built worker with --worker")]
+    NoCargo,
+    /// The cross toolchain is not here.
+    #[error("{path}: no Rust toolchain for {arch}; run scripts/cross-toolchain.sh, or name a built worker with --worker", path = path.display(), arch = arch.word())]
+    NoCross {
+        /// Its environment file.
+        path: PathBuf,
+        /// The architecture wanted.
+        arch: Arch,
+    },
+    /// Cargo failed.
+    #[error("the worker could not be built: cargo {end}\n{log}")]
+    Build {
+        /// How it ended.
+        end: String,
+        /// End of what it said.
+        log: String,
+    },
+    /// The source is another than this program's.
+    #[error("{path}: the worker built from the checkout is another version (build id {theirs}, this program is {ours}); build this program again", path = path.display(), ours = protocol::BUILD_ID)]
+    AnotherVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its build id, or what it said instead.
+        theirs: String,
+    },
+    /// A stop was asked for.
+    #[error("interrupted while the worker was built")]
+    Interrupted,
+}
+
+/// A worker that can be started.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    path: PathBuf,
+    sha256: String,
+    runner: Vec<String>,
+    stamp: FileStamp,
+}
+
+/// What changes when a file is replaced or written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+impl FileStamp {
+    fn of(path: &Path) -> io::Result<Self> {
+        let data = std::fs::metadata(path)?;
+        Ok(FileStamp {
+            device: data.dev(),
+            inode: data.ino(),
+            bytes: data.size(),
+            changed: (data.ctime(), data.ctime_nsec()),
+        })
+    }
+}
+
+impl Worker {
+    /// A worker at `path`, started under `runner` (empty: directly).
+    pub fn at(path: &Path, runner: &[String]) -> Result<Self, WorkerError> {
+        let unreadable = |source| WorkerError::Unreadable {
+            path: path.to_owned(),
+            source,
+        };
+        let path = std::path::absolute(path).map_err(unreadable)?;
+        Ok(Worker {
+            stamp: FileStamp::of(&path).map_err(unreadable)?,
+            sha256: hash::sha256_file(&path).map_err(unreadable)?,
+            runner: runner.to_vec(),
+            path,
+        })
+    }
+
+    /// SHA-256 of the binary.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// The command that starts it, after a look whether it is still the same file.
+    pub fn command(&self) -> Result<Command, WorkerError> {
+        match FileStamp::of(&self.path) {
+            Ok(stamp) if stamp == self.stamp => {}
+            Ok(_) => {
+                return Err(WorkerError::Replaced {
+                    path: self.path.clone(),
+                })
+            }
+            Err(source) => {
+                return Err(WorkerError::Unreadable {
+                    path: self.path.clone(),
+                    source,
+                })
+            }
+        }
+        let words = self.runner.iter().map(std::ffi::OsStr::new);
+        let words = words.chain(std::iter::once(self.path.as_os_str()));
+        Ok(Command::from_words(words).expect("the worker itself is a word"))
+    }
+
+    /// The command as the evidence names it: without the folders of this machine.
+    pub fn words(&self) -> Vec<String> {
+        let names = self.runner.iter().map(|word| match word.starts_with('/') {
+            true => base_name(Path::new(word)),
+            false => word.clone(),
+        });
+        names
+            .chain(std::iter::once(base_name(&self.path)))
+            .collect()
+    }
+}
+
+fn base_name(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// What kind of worker is wanted, and where it may come from.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// `--worker`.
+    pub explicit: Option<&'a Path>,
+    /// Folder of an unpacked campaign.
+    pub pack: Option<&'a Path>,
+    /// Folder of the configuration; a checkout there is preferred to the one this program was built from.
+    pub root: &'a Path,
+    /// Id of the system, or `local`.
+    pub system_id: &'a str,
+    /// Architecture of the libraries.
+    pub arch: Arch,
+    /// Command that runs them here; empty where they run as they are.
+    pub runner: &'a [String],
+}
+
+/// Finds or builds the worker. `say` hears what takes long.
+pub fn find(wanted: Wanted, stop: &Stop, say: &dyn Fn(&str)) -> Result<Worker, WorkerError> {
+    if let Some(path) = wanted.explicit {
+        return Worker::at(path, wanted.runner);
+    }
+    if let Some(pack) = wanted.pack {
+        return Worker::at(&pack.join("worker"), wanted.runner);
+    }
+    if let Some(path) = beside(&wanted, stop) {
+        return Worker::at(&path, wanted.runner);
+    }
+    say("building the worker");
+    let path = build(&wanted, stop)?;
+    match build_id(&path, wanted.runner, stop) {
+        id if id == protocol::BUILD_ID => Worker::at(&path, wanted.runner),
+        theirs => Err(WorkerError::AnotherVersion { path, theirs }),
+    }
+}
+
+/// The runner of a system: empty where the host has its architecture.
+pub fn runner(system: Option<&System>) -> Vec<String> {
+    match system {
+        Some(system) if Some(system.arch) != Arch::host() => system.runner.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// The worker beside the running binary, if it is this program's.
+fn beside(wanted: &Wanted, stop: &Stop) -> Option<PathBuf> {
+    if Some(wanted.arch) != Arch::host() {
+        return None;
+    }
+    let path = std::env::current_exe().ok()?.with_file_name("worker");
+    let found = path.is_file() && build_id(&path, &[], stop) == protocol::BUILD_ID;
+    found.then_some(path)
+}
+
+/// What `worker --build-id` prints, or why it prints nothing.
+fn build_id(path: &Path, runner: &[String], stop: &Stop) -> String {
+    let words = runner.iter().map(std::ffi::OsStr::new);
+    let command = Command::from_words(words.chain(std::iter::once(path.as_os_str())))
+        .expect("the worker itself is a word")
+        .arg("--build-id")
+        .deadline(ID_LIMIT);
+    let outcome = process::run_blocking(command, stop);
+    match outcome.end.is_success() {
+        true => outcome.stdout.text().trim().to_owned(),
+        false => format!("none, it {}", outcome.end),
+    }
+}
+
+/// The checkout to build from.
+fn checkout(root: &Path) -> Option<PathBuf> {
+    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    [Some(root), built_from]
+        .into_iter()
+        .flatten()
+        .find(|dir| dir.join("drivers/worker/Cargo.toml").is_file())
+        .map(Path::to_owned)
+}
+
+/// Builds the worker with cargo and returns where it lies.
+fn build(wanted: &Wanted, stop: &Stop) -> Result<PathBuf, WorkerError> {
+    let checkout = checkout(wanted.root).ok_or_else(|| WorkerError::NoSource {
+        beside: std::env::current_exe().unwrap_or_default(),
+    })?;
+    let target = checkout.join(format!("target/worker-{}", wanted.system_id));
+    let mut command = Command::new("cargo")
+        .args([
+            "build",
+            "-p",
+            "worker",
+            "--release",
+            "--locked",
+            "--target-dir",
+        ])
+        .arg(&target)
+        .cwd(&checkout)
+        .inherit_env()
+        .deadline(BUILD_LIMIT);
+    let mut folder = target.join("release");
+    if Some(wanted.arch) != Arch::host() {
+        let triple = format!("{}-unknown-linux-gnu", wanted.arch.word());
+        for (name, value) in cross_environment(&checkout, wanted.arch)? {
+            command = command.env(name, value);
+        }
+        folder = target.join(&triple).join("release");
+        command = command.args(["--target", &triple]);
+    }
+    let outcome = process::run_blocking(command, stop);
+    match outcome.end {
+        process::End::Finished { status: 0 } => Ok(folder.join("worker")),
+        process::End::Interrupted => Err(WorkerError::Interrupted),
+        end if end.is_missing_program() => Err(WorkerError::NoCargo),
+        end => Err(WorkerError::Build {
+            end: end.to_string(),
+            log: outcome.stderr.text(),
+        }),
+    }
+}
+
+/// Variables of the cross toolchain, from the file that its script writes.
+fn cross_environment(checkout: &Path, arch: Arch) -> Result<Vec<(String, String)>, WorkerError> {
+    let folder = match std::env::var_os(CROSS_DIR).filter(|v| !v.is_empty()) {
+        Some(folder) => PathBuf::from(folder),
+        None => checkout.join(".cross"),
+    };
+    let path = folder.join("env");
+    let text = std::fs::read_to_string(&path).map_err(|_| WorkerError::NoCross {
+        path: path.clone(),
+        arch,
+    })?;
+    Ok(text.lines().filter_map(exported).collect())
+}
+
+/// `export NAME='VALUE'`.
+fn exported(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.strip_prefix("export ")?.split_once('=')?;
+    let value = value.strip_prefix('\'')?.strip_suffix('\'')?;
+    Some((name.to_owned(), value.replace("'\\''", "'")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn script(dir: &Path, text: &str) -> PathBuf {
+        let path = dir.join("worker");
+        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_worker_that_is_replaced_is_not_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = script(dir.path(), "true");
+        let worker = Worker::at(&path, &[]).unwrap();
+        assert!(worker.command().is_ok());
+        script(dir.path(), "false");
+        assert!(matches!(
+            worker.command(),
+            Err(WorkerError::Replaced { .. })
+        ));
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(
+            worker.command(),
+            Err(WorkerError::Unreadable { .. })
+        ));
+    }
+
+    #[test]
+    fn the_build_id_is_what_it_prints_or_why_it_prints_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let stop = Stop::new();
+        // Under a runner: a file that was just written cannot always be executed itself.
+        let sh = ["sh".to_owned()];
+        let path = script(dir.path(), "echo 0123abcd");
+        assert_eq!(build_id(&path, &sh, &stop), "0123abcd");
+        let path = script(dir.path(), "exit 3");
+        assert_eq!(build_id(&path, &sh, &stop), "none, it ended with status 3");
+    }
+
+    #[test]
+    fn evidence_names_the_command_without_folders_of_this_machine() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = script(dir.path(), "true");
+        let runner = ["/usr/bin/qemu-aarch64-static", "-cpu", "neoverse-n1"];
+        let worker = Worker::at(&path, &runner.map(str::to_owned)).unwrap();
+        assert_eq!(
+            worker.words(),
+            ["qemu-aarch64-static", "-cpu", "neoverse-n1", "worker"]
+        );
+    }
+
+    #[test]
+    fn the_environment_file_of_the_cross_toolchain_is_read() {
+        assert_eq!(
+            exported("export A_B='x y -L /usr'"),
+            Some(("A_B".into(), "x y -L /usr".into()))
+        );
+        assert_eq!(
+            exported("export A='it'\\''s'"),
+            Some(("A".into(), "it's".into()))
+        );
+        for other in ["", "# comment", "A=b", "export A=b"] {
+            assert_eq!(exported(other), None, "{other}");
+        }
+    }
+}

@@ -11,6 +11,7 @@ pub mod config;
 pub mod dataset;
 pub mod evidence;
 pub mod hash;
+pub mod host;
 pub mod identity;
 pub mod process;
 pub mod report;

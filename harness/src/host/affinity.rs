@@ -1,0 +1,165 @@
+//! Which CPUs this process may use, which of them to measure on, and keeping away from these.
+
+use super::facts::{self, Root};
+use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet, Pid};
+use std::io;
+
+/// The measured CPUs cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AffinityError {
+    /// One that was asked for may not be used.
+    #[error("CPU {cpu} cannot be measured on: it is {why}; these can: {usable}")]
+    NotUsable {
+        /// Its number.
+        cpu: u32,
+        /// `offline` or `outside the CPUs allowed for this process`.
+        why: &'static str,
+        /// Those that can, as a list.
+        usable: String,
+    },
+    /// None is left.
+    #[error("no CPU can be measured on: none is both online and allowed for this process")]
+    None,
+    /// The kernel does not tell.
+    #[error("the CPUs allowed for this process cannot be found out")]
+    Unknown(#[source] io::Error),
+}
+
+/// CPUs that this process may use now.
+pub fn allowed() -> io::Result<Vec<u32>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|&cpu| set.is_set(cpu))
+        .map(|cpu| cpu as u32)
+        .collect())
+}
+
+/// The CPUs to measure on: those asked for, all of them usable; else one, of the strongest kind and
+/// with the highest number of these (the lowest ones get the interrupts of most machines).
+pub fn choose(
+    root: &Root,
+    allowed: &[u32],
+    asked: Option<&[u32]>,
+) -> Result<Vec<u32>, AffinityError> {
+    let online = facts::online(root);
+    let is_online = |cpu: &u32| online.is_empty() || online.contains(cpu);
+    let usable: Vec<u32> = allowed.iter().copied().filter(is_online).collect();
+    let Some(asked) = asked else {
+        let strength = |cpu: u32| {
+            let facts = facts::cpu(root, cpu);
+            let big = facts.core_type.as_deref() != Some("cpu_atom");
+            (big, facts.capacity, facts.hardware_max_khz, cpu)
+        };
+        return match usable.iter().copied().max_by_key(|&cpu| strength(cpu)) {
+            Some(cpu) => Ok(vec![cpu]),
+            None => Err(AffinityError::None),
+        };
+    };
+    match asked.iter().find(|cpu| !usable.contains(cpu)) {
+        None => Ok(asked.to_vec()),
+        Some(&cpu) => Err(AffinityError::NotUsable {
+            cpu,
+            why: match is_online(&cpu) {
+                false => "offline or absent",
+                true => "outside the CPUs allowed for this process",
+            },
+            usable: usable
+                .iter()
+                .map(u32::to_string)
+                .collect::<Vec<_>>()
+                .join(","),
+        }),
+    }
+}
+
+/// Moves all threads of this process to the allowed CPUs that are not measured; where every allowed
+/// CPU is measured, nothing changes. Threads and children started later inherit it. Returns the CPUs
+/// used from now on.
+pub fn keep_away(allowed: &[u32], measured: &[u32]) -> io::Result<Vec<u32>> {
+    let rest: Vec<u32> = allowed
+        .iter()
+        .copied()
+        .filter(|cpu| !measured.contains(cpu))
+        .collect();
+    let used = match rest.is_empty() {
+        true => allowed.to_vec(),
+        false => rest,
+    };
+    let mut set = CpuSet::new();
+    for &cpu in &used {
+        set.set(cpu as usize);
+    }
+    for entry in std::fs::read_dir("/proc/self/task")? {
+        let name = entry?.file_name();
+        let Some(thread) = name.to_str().and_then(|text| text.parse().ok()) else {
+            continue;
+        };
+        match sched_setaffinity(Pid::from_raw(thread), &set) {
+            // The thread has ended in the meantime.
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = dir.path().join("sys/devices").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let root = Root::at(dir.path());
+        (dir, root)
+    }
+
+    #[test]
+    fn the_strongest_cpu_is_chosen_and_not_one_that_is_offline() {
+        let (_dir, root) = machine(&[
+            ("system/cpu/online", "0-5\n"),
+            ("cpu_core/cpus", "0-3\n"),
+            ("cpu_atom/cpus", "4-7\n"),
+        ]);
+        let all: Vec<u32> = (0..8).collect();
+        assert_eq!(choose(&root, &all, None).unwrap(), [3]);
+        let (_dir, root) = machine(&[
+            ("system/cpu/online", "0-3\n"),
+            ("system/cpu/cpu0/cpu_capacity", "1024\n"),
+            ("system/cpu/cpu1/cpu_capacity", "1024\n"),
+            ("system/cpu/cpu2/cpu_capacity", "446\n"),
+            ("system/cpu/cpu3/cpu_capacity", "446\n"),
+        ]);
+        assert_eq!(choose(&root, &all, None).unwrap(), [1]);
+        assert_eq!(choose(&root, &[2, 3], None).unwrap(), [3]);
+    }
+
+    #[test]
+    fn a_cpu_that_cannot_be_used_is_named_with_those_that_can() {
+        let (_dir, root) = machine(&[("system/cpu/online", "0-3\n")]);
+        let text = |allowed: &[u32], asked: u32| {
+            choose(&root, allowed, Some(&[asked]))
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(
+            text(&[0, 1], 5),
+            "CPU 5 cannot be measured on: it is offline or absent; these can: 0,1"
+        );
+        assert_eq!(
+            text(&[0, 1], 2),
+            "CPU 2 cannot be measured on: it is outside the CPUs allowed for this process; these can: 0,1"
+        );
+        assert_eq!(choose(&root, &[0, 1], Some(&[1, 0])).unwrap(), [1, 0]);
+        assert!(matches!(choose(&root, &[], None), Err(AffinityError::None)));
+    }
+
+    #[test]
+    fn this_process_may_use_some_cpu() {
+        assert!(!allowed().unwrap().is_empty());
+    }
+}

@@ -152,6 +152,16 @@ fn wrap_source() -> String {
             "0",
             "bits",
         ),
+        function(
+            "spin",
+            "spin",
+            "hash",
+            "void",
+            "unsigned units",
+            "units",
+            "8ULL * units",
+            "0",
+        ),
     ];
     let filled = environment.get_template("wrap.c").unwrap();
     filled.render(context! {functions}).unwrap()
@@ -197,7 +207,8 @@ fn a_profile_lists_symbols_names_and_groups() {
     } else {
         "tsc"
     };
-    let expected = format!("mix mixer hash\ntwice twice other\nhalf drng drng\n{source}\n");
+    let expected =
+        format!("mix mixer hash\ntwice twice other\nhalf drng drng\nspin spin hash\n{source}\n");
     assert_eq!(tools.run(&program, &["list"]), expected);
 }
 
@@ -245,6 +256,23 @@ fn calibrating_the_wrapper_leaves_the_profile_alone() {
     let program = profile_program(&tools);
     let expected = "row mixer 64 64 1\noverflow 0\n";
     assert_eq!(tools.run(&program, &["cost"]), expected);
+}
+
+#[test]
+fn a_known_share_is_found_once_the_cost_of_the_wrapper_is_taken_out() {
+    let Some(tools) = Toolchain::host() else {
+        return;
+    };
+    let program = profile_program(&tools);
+    let text = tools.run(&program, &["share"]);
+    let tenths: u32 = text
+        .trim()
+        .parse()
+        .unwrap_or_else(|e| panic!("{text}: {e}"));
+    assert!(
+        (280..=320).contains(&tenths),
+        "{tenths} tenths of a percent, not 30%"
+    );
 }
 
 #[test]

@@ -13,3 +13,26 @@ unsigned long long half(unsigned long long bits)
 {
     return bits / 2;
 }
+
+static volatile unsigned long long sink;
+
+/* A chain of dependent multiplications: its time is proportional to the units. Out of line: one loop for both. */
+__attribute__((noinline)) static void turn(unsigned units)
+{
+    unsigned long long x = sink;
+
+    for (unsigned i = 0; i < units; i++) {
+        x = x * 6364136223846793005ULL + 1;
+    }
+    sink = x;
+}
+
+void spin(unsigned units)
+{
+    turn(units);
+}
+
+void rest(unsigned units)
+{
+    turn(units);
+}

@@ -1,6 +1,6 @@
 //! `campaign check`: readiness of the host, item by item.
 
-use super::values::CpuList;
+use crate::values::CpuList;
 use std::path::PathBuf;
 
 /// Arguments of `check`.

@@ -13,7 +13,6 @@
 //! | files | hold |
 //! |---|---|
 //! | `options.rs` | groups of options that several commands share |
-//! | `values.rs` | types of single values: CPU lists, sizes |
 //! | `exit.rs` | how a command ends: [`Outcome`], [`Failure`], exit status |
 //! | `output.rs` | writing to standard output |
 //! | all others | one subcommand each |
@@ -21,7 +20,6 @@
 pub mod exit;
 pub mod options;
 pub mod output;
-pub mod values;
 
 pub mod audit;
 pub mod build;

@@ -1,6 +1,6 @@
 //! Groups of options that several subcommands share.
 
-use super::values::CpuList;
+use crate::values::CpuList;
 use clap::ArgAction;
 use regex::Regex;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `campaign study`: studies beside the campaign; so far the message-size study.
 
 use super::options::Selection;
-use super::values::Size;
+use crate::values::Size;
 use std::path::PathBuf;
 
 /// Arguments of `study`.

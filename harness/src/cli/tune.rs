@@ -1,6 +1,6 @@
 //! `campaign tune`: fixes the host for measuring, and remembers what it was.
 
-use super::values::CpuList;
+use crate::values::CpuList;
 use std::path::PathBuf;
 
 /// Arguments of `tune`.

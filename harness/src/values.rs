@@ -1,4 +1,5 @@
-//! Single values of the command line that are more than a word: CPU lists and sizes.
+//! Single values of the command line and the configuration that are more than a word: CPU lists
+//! and sizes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -61,6 +62,28 @@ impl fmt::Display for CpuList {
 /// A number of bytes: `kB`, `MB`, `GB` are powers of 1000, `KiB`, `MiB`, `GiB` of 1024.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
+
+impl fmt::Display for Size {
+    /// With the largest unit that leaves a whole number, decimal units first; reads back as the same
+    /// size.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [
+            ("GB", 1_000_000_000),
+            ("MB", 1_000_000),
+            ("kB", 1000),
+            ("GiB", 1 << 30),
+            ("MiB", 1 << 20),
+            ("KiB", 1 << 10),
+        ];
+        match units
+            .iter()
+            .find(|(_, unit)| self.0 > 0 && self.0.is_multiple_of(*unit))
+        {
+            Some((name, unit)) => write!(f, "{} {name}", self.0 / unit),
+            None => write!(f, "{} B", self.0),
+        }
+    }
+}
 
 impl FromStr for Size {
     type Err = ValueError;
@@ -133,6 +156,11 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(Size(bytes)), "{text}");
         }
+        for bytes in [0, 1, 999, 1000, 64_000, 1_500_000, 2_000_000_000, 65536] {
+            assert_eq!(Size(bytes).to_string().parse(), Ok(Size(bytes)));
+        }
+        assert_eq!(Size(1_500_000).to_string(), "1500 kB");
+        assert_eq!(Size(65536).to_string(), "64 KiB");
         for text in ["", "MB", "-1", "1.5MB", "1mb", "99999999999GB", "1MBx"] {
             assert!(text.parse::<Size>().is_err(), "{text:?}");
         }

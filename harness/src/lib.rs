@@ -18,5 +18,5 @@ pub mod process;
 pub mod report;
 pub mod run;
 pub mod stats;
-pub mod worker;
 pub mod values;
+pub mod worker;

@@ -114,7 +114,8 @@ pub struct Inputs {
     pub trial: u32,
     /// Trial whose key is used: `trial`, or 0 where the instance says `key_per = "run"`.
     pub key_trial: u32,
-    /// A prepared key pair of `key_trial`, made by [`Task::Prepare`].
+    /// A prepared key pair of `key_trial`, made by [`Task::Prepare`] for [`Operation::Sign`]: one key
+    /// file a library, whose seed is signing's whichever operation uses it.
     pub prepared_key: Option<LibraryFile>,
 }
 
@@ -157,7 +158,7 @@ pub enum Task {
     Kat(KatTask),
     /// Make one key pair and write it to the descriptor of the environment's `KEY_FD`.
     Prepare {
-        /// Operation in whose seed the key belongs.
+        /// Operation in whose seed the key belongs: signing, for a key that others use too.
         operation: Operation,
         /// Seeds.
         inputs: Inputs,
@@ -168,7 +169,9 @@ pub enum Task {
         operation: Operation,
         /// Seeds (trial [`TRIAL_CALIBRATE`]).
         inputs: Inputs,
-        /// Also compute the digests of trial 0's outputs (once per library).
+        /// Also compute the digests of trial 0's outputs (once per library): the key pair of
+        /// signing's trial 0 (the prepared one if it is given with `key_trial` 0, for key generation
+        /// too), and its first four signatures, whatever `operation` is calibrated.
         outputs: bool,
     },
     /// One attempt of a trial: warm-ups, then `iterations` timed calls.

@@ -4,5 +4,14 @@
 //! was found goes out as events on a private descriptor (crate `protocol`).
 
 pub mod counters;
+pub mod error;
+pub mod events;
 pub mod isolation;
+pub mod kat;
+pub mod library;
+pub mod memory;
+pub mod process;
+pub mod random;
+pub mod serve;
+pub mod tasks;
 pub mod timing;

@@ -1,0 +1,322 @@
+//! From request to last event: the order of steps of a worker process.
+//!
+//! detach, read the request, pin, open every file and counter, install the protections, load the
+//! library on the dedicated stack, do the task, say `done`.
+
+use crate::counters;
+use crate::error::{Result, WorkerError};
+use crate::events::Events;
+use crate::isolation;
+use crate::kat;
+use crate::library::{Candidate, LibraryHandle};
+use crate::memory::{OnStack, Stack};
+use crate::process::{self, Migrations, Status};
+use crate::tasks::{self, Inputs, Meters};
+use crate::timing;
+use protocol::{Body, Hello, Isolation, LibraryFile, Request, SourceKind, Task};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+
+/// Iterations of the empty loop whose cost goes with every attempt.
+const OVERHEAD_ITERATIONS: u64 = 2000;
+
+/// Largest request, bytes.
+const LARGEST_REQUEST: u64 = 16 << 20;
+
+/// Runs the worker; the result is the exit status of the process. Without an event descriptor
+/// there is nobody to tell: the error goes to standard error.
+pub fn main() -> i32 {
+    let started = process::detach().and_then(|()| Descriptors::take());
+    let (descriptors, request) = match started.and_then(|d| Ok((d, read_request()?))) {
+        Ok(both) => both,
+        Err(error) => {
+            eprintln!("worker: {error}");
+            return 2;
+        }
+    };
+    let mut events = Events::new(descriptors.events, request.token.clone());
+    let files = Files {
+        text: descriptors.text,
+        key: descriptors.key,
+        message: descriptors.message,
+    };
+    let outcome = serve(&request, files, &mut events);
+    let told = match outcome {
+        Ok(()) => Ok(()),
+        Err(error) => events.send(Body::Failed(error.failure())),
+    };
+    process::flush_streams();
+    match told.and_then(|()| events.send(Body::Done)) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("worker: {error}");
+            3
+        }
+    }
+}
+
+/// Descriptors that the orchestrator names in the environment.
+struct Descriptors {
+    events: OwnedFd,
+    text: Option<File>,
+    key: Option<File>,
+    message: Option<File>,
+}
+
+/// Those that a task may need.
+struct Files {
+    text: Option<File>,
+    key: Option<File>,
+    message: Option<File>,
+}
+
+impl Descriptors {
+    /// Takes them, out of the environment and away from the low numbers that libraries guess.
+    fn take() -> Result<Descriptors> {
+        let events = private(protocol::EVENT_FD)?.ok_or_else(|| {
+            WorkerError::Request(format!(
+                "{} is not set: a worker is started by campaign, not by hand",
+                protocol::EVENT_FD
+            ))
+        })?;
+        Ok(Descriptors {
+            events,
+            text: private(protocol::TEXT_FD)?.map(File::from),
+            key: private(protocol::KEY_FD)?.map(File::from),
+            message: private(protocol::FILE_FD)?.map(File::from),
+        })
+    }
+}
+
+/// The descriptor whose number is in the variable `name`, moved to a high number and closed on
+/// exec; the variable is removed.
+fn private(name: &str) -> Result<Option<OwnedFd>> {
+    let Some(value) = std::env::var_os(name) else {
+        return Ok(None);
+    };
+    // SAFETY: the process has one thread, so nobody reads the environment meanwhile.
+    unsafe { std::env::remove_var(name) };
+    let number: RawFd = value
+        .to_str()
+        .and_then(|text| text.parse().ok())
+        .filter(|&n| n > 2)
+        .ok_or_else(|| WorkerError::Request(format!("{name} is no descriptor: {value:?}")))?;
+    // SAFETY: the orchestrator opened the descriptor for this process, and nothing else in it owns
+    // the number; if it is not open, the duplication fails and nothing is closed twice.
+    let given = unsafe { OwnedFd::from_raw_fd(number) };
+    let moved = move_away(&given);
+    if moved.is_err() {
+        std::mem::forget(given); // not open: closing it would be a second error
+    }
+    moved.map(Some).map_err(WorkerError::io(format!(
+        "the descriptor {number} of {name}"
+    )))
+}
+
+fn move_away(given: &OwnedFd) -> std::io::Result<OwnedFd> {
+    use nix::fcntl::{fcntl, FcntlArg};
+    let (soft, _) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)?;
+    // Not at the very end: other descriptors come after it.
+    let lowest = (soft.min(1 << 20) as RawFd - 64).max(3);
+    let number = fcntl(given, FcntlArg::F_DUPFD_CLOEXEC(lowest))?;
+    // SAFETY: the kernel just gave this number to us.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+fn read_request() -> Result<Request> {
+    let mut text = Vec::new();
+    std::io::stdin()
+        .take(LARGEST_REQUEST + 1)
+        .read_to_end(&mut text)
+        .map_err(WorkerError::io("reading the request"))?;
+    if text.len() as u64 > LARGEST_REQUEST {
+        return Err(WorkerError::Request(format!(
+            "longer than {LARGEST_REQUEST} bytes"
+        )));
+    }
+    serde_json::from_slice(&text).map_err(|e| WorkerError::Request(e.to_string()))
+}
+
+fn serve(request: &Request, files: Files, events: &mut Events) -> Result<()> {
+    if request.version != protocol::VERSION {
+        return Err(WorkerError::Request(format!(
+            "protocol version {} was asked for, this worker speaks {}",
+            request.version,
+            protocol::VERSION
+        )));
+    }
+    if let Some(cpu) = request.cpu {
+        process::pin(cpu)?;
+    }
+    match &request.task {
+        Task::Probe { loop_adds } => {
+            let probe = counters::probe(*loop_adds, request.cpu);
+            hello(request, &[], events)?;
+            events.send(Body::Probe(probe))
+        }
+        Task::Empty { iterations } => {
+            hello(request, &[], events)?;
+            events.send(Body::Empty(counters::measure_overhead(*iterations)))
+        }
+        _ => with_library(request, files, events),
+    }
+}
+
+/// Installs the protections and says so in the first event.
+fn hello(
+    request: &Request,
+    readable: &[std::os::fd::BorrowedFd<'_>],
+    events: &mut Events,
+) -> Result<()> {
+    let layers = isolation::install(&request.isolation, readable);
+    events.send(Body::Hello(Hello {
+        version: protocol::VERSION,
+        build_id: protocol::BUILD_ID.to_owned(),
+        arch: std::env::consts::ARCH.to_owned(),
+        pid: std::process::id(),
+        cpu: request.cpu.map(|_| process::current_cpu()).transpose()?,
+        layers,
+    }))
+}
+
+fn with_library(request: &Request, files: Files, events: &mut Events) -> Result<()> {
+    let wanted = request.library.as_ref().ok_or_else(|| {
+        WorkerError::Request("this task needs a library, and none is named".to_owned())
+    })?;
+    let handle = LibraryHandle::open(wanted)?;
+    let prepared = Inputs::open_prepared(prepared_key(&request.task))?;
+    let mut stack = Stack::new(request.stack_bytes)?;
+    stack.arm(events.last_words(stack.bytes()))?;
+    let meters = Meters::open(request)?;
+    hello(request, &[handle.as_fd()], events)?;
+    let work = Work {
+        request,
+        handle: &handle,
+        prepared: prepared.as_ref(),
+        files,
+        events,
+        meters,
+    };
+    stack.run(|on| work.run(on))
+}
+
+fn prepared_key(task: &Task) -> Option<&LibraryFile> {
+    let inputs = match task {
+        Task::Prepare { inputs, .. }
+        | Task::Calibrate { inputs, .. }
+        | Task::Memory { inputs, .. }
+        | Task::Profile { inputs, .. } => inputs,
+        Task::Measure(task) => &task.inputs,
+        Task::Study(task) => &task.measure.inputs,
+        Task::Probe { .. } | Task::Empty { .. } | Task::Load | Task::Kat(_) => return None,
+    };
+    inputs.prepared_key.as_ref()
+}
+
+impl Meters {
+    /// Opens what the task of `request` reads.
+    pub fn open(request: &Request) -> Result<Meters> {
+        let kinds: &[SourceKind] = match &request.task {
+            Task::Measure(task) => &task.sources,
+            Task::Study(task) => &task.measure.sources,
+            _ => &[SourceKind::None],
+        };
+        let (source, probe) = counters::open(kinds, request.cpu);
+        Ok(Meters {
+            cpu: request.cpu,
+            source,
+            probe,
+            overhead: counters::measure_overhead(OVERHEAD_ITERATIONS),
+            clock_step_ns: timing::clock_step_ns(),
+            status: Status::open()?,
+            migrations: Migrations::open(),
+        })
+    }
+}
+
+/// The part of a worker's life that knows the library.
+struct Work<'a> {
+    request: &'a Request,
+    handle: &'a LibraryHandle,
+    prepared: Option<&'a File>,
+    files: Files,
+    events: &'a mut Events,
+    meters: Meters,
+}
+
+impl Work<'_> {
+    fn run(mut self, on: &OnStack<'_>) -> Result<()> {
+        let candidate = Candidate::load(on, self.handle)?;
+        self.events.send(Body::Loaded(candidate.loaded(on)))?;
+        match self.task(on, &candidate)? {
+            Some(answer) => self.events.send(answer)?,
+            None => candidate.check_sizes(on)?,
+        }
+        if matches!(self.request.task, Task::Load | Task::Kat(_)) {
+            // Unloading is part of what is checked; the other tasks end without it.
+            candidate.unload(on);
+        } else {
+            std::mem::forget(candidate);
+        }
+        Ok(())
+    }
+
+    fn task(&mut self, on: &OnStack<'_>, candidate: &Candidate) -> Result<Option<Body>> {
+        let isolation = &self.request.isolation;
+        let mut close = || close(isolation);
+        Ok(Some(match &self.request.task {
+            Task::Kat(task) => {
+                let kept = if task.keep_text {
+                    Some(needed(self.files.text.take(), protocol::TEXT_FD)?)
+                } else {
+                    None
+                };
+                let events = &mut self.events;
+                let outcome = kat::run(on, candidate, task, kept, &mut |done, planned| {
+                    events.send(Body::Progress { done, planned })
+                })?;
+                Body::Kat(outcome)
+            }
+            Task::Prepare { operation, inputs } => {
+                let out = needed(self.files.key.take(), protocol::KEY_FD)?;
+                Body::Prepared(tasks::prepare(on, candidate, *operation, inputs, out)?)
+            }
+            Task::Calibrate {
+                operation,
+                inputs,
+                outputs,
+            } => Body::Calibrated(tasks::calibrate(
+                on,
+                candidate,
+                *operation,
+                inputs,
+                *outputs,
+                self.prepared,
+            )?),
+            Task::Measure(task) => {
+                let meters = &mut self.meters;
+                let measured =
+                    tasks::measure(on, candidate, task, self.prepared, meters, &mut close)?;
+                Body::Measured(Box::new(measured))
+            }
+            Task::Load => return Ok(None),
+            other => {
+                let _ = &self.files.message;
+                return Err(WorkerError::Request(format!(
+                    "this worker cannot do the task {other:?}"
+                )));
+            }
+        }))
+    }
+}
+
+/// The last protections before timed calls; one that was asked for must hold.
+fn close(wanted: &Isolation) -> Result<()> {
+    let _layers = isolation::close(wanted);
+    Ok(())
+}
+
+fn needed(file: Option<File>, variable: &str) -> Result<File> {
+    file.ok_or_else(|| WorkerError::Request(format!("this task needs the descriptor {variable}")))
+}

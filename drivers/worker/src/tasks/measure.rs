@@ -1,0 +1,423 @@
+//! One attempt of a trial: inputs, warm-ups, the timed loop, and what the last outputs are worth.
+
+use super::inputs::{Inputs, KeyPair};
+use crate::counters::{CycleSource, Reading};
+use crate::error::{Result, WorkerError};
+use crate::library::{Candidate, Verdict};
+use crate::memory::{Guarded, OnStack};
+use crate::process::{self, Migrations, Status};
+use crate::timing::{self, CallError, LoopPlan, MonotonicRaw};
+use protocol::{MeasureTask, Measured, Operation, Overhead, SourceProbe, Usage};
+
+/// Pairs of message and signature that a verify trial uses in turn, at most.
+const PAIRS: u64 = 64;
+
+/// Slack of BOOTTIME against RAW before the machine is said to have been suspended: 1% (BOOTTIME is
+/// slewed, at most 500 ppm) and 50 ms.
+const SUSPEND_SLACK_NS: u64 = 50_000_000;
+
+/// What reads the machine around the loop: opened before the isolation closes the way.
+pub struct Meters {
+    /// CPU that the worker is pinned to.
+    pub cpu: Option<u32>,
+    /// Opened counter.
+    pub source: Option<Box<dyn CycleSource>>,
+    /// What opening it found.
+    pub probe: SourceProbe,
+    /// Cost of the loop.
+    pub overhead: Overhead,
+    /// Smallest step of the clock, nanoseconds.
+    pub clock_step_ns: u64,
+    /// Memory and threads.
+    pub status: Status,
+    /// Migrations.
+    pub migrations: Migrations,
+}
+
+/// What the meters showed at one moment.
+struct Moment {
+    usage: Usage,
+    boottime: u64,
+    reading: Option<Reading>,
+}
+
+/// What came out of the timed loop.
+struct Timed {
+    settled: timing::Settled,
+    before: Moment,
+    after: Moment,
+    baseline_rss_bytes: u64,
+    cpu_before: u32,
+}
+
+/// Runs `task`. `ready` is called after loading and preparing, before the warm-ups.
+pub fn measure(
+    on: &OnStack<'_>,
+    candidate: &Candidate,
+    task: &MeasureTask,
+    prepared: Option<&std::fs::File>,
+    meters: &mut Meters,
+    ready: &mut dyn FnMut() -> Result<()>,
+) -> Result<Measured> {
+    if task.iterations == 0 {
+        return Err(WorkerError::Request("0 iterations: at least 1".to_owned()));
+    }
+    let inputs = Inputs::new(candidate, task.operation, &task.inputs, prepared);
+    let attempt = Attempt {
+        on,
+        candidate,
+        task,
+        inputs,
+        meters,
+        ready,
+    };
+    match task.operation {
+        Operation::Keygen => attempt.keygen(),
+        Operation::Sign => attempt.sign(),
+        Operation::Verify => attempt.verify(),
+    }
+}
+
+struct Attempt<'a> {
+    on: &'a OnStack<'a>,
+    candidate: &'a Candidate,
+    task: &'a MeasureTask,
+    inputs: Inputs<'a>,
+    meters: &'a mut Meters,
+    ready: &'a mut dyn FnMut() -> Result<()>,
+}
+
+impl Attempt<'_> {
+    fn keygen(mut self) -> Result<Measured> {
+        let (on, candidate) = (self.on, self.candidate);
+        let mut key = self.inputs.empty_key()?;
+        self.inputs.start_keys(on)?;
+        key.pk.lay_pattern();
+        key.sk.lay_pattern();
+        let mut call = candidate.keygen_call(&mut key.pk, &mut key.sk);
+        let timed = self.run("sig_keygen", |_| call.call(on))?;
+        let measured = self.measured(timed, Used::default())?;
+        call.accept()?;
+        let mut message = Guarded::with("the message", &[0x5a; 64])?;
+        let mut sn = candidate.sn_buffer()?;
+        candidate
+            .sign(on, &mut key.sk, &mut message, &mut sn)
+            .map_err(after_timing)?;
+        self.must_verify(&mut key.pk, &mut sn, &mut message)?;
+        self.checked(measured)
+    }
+
+    fn sign(mut self) -> Result<Measured> {
+        let (on, candidate, total) = (self.on, self.candidate, self.total());
+        let mut key = self.inputs.key(on)?;
+        let mut messages = self.inputs.messages(total)?;
+        let mut sn = candidate.sn_buffer()?;
+        sn.lay_pattern();
+        self.inputs.start_random(on)?;
+        let mut call = candidate.sign_call(&mut key.sk, &mut sn);
+        let timed = self.run("sig_sign", |number| call.call(on, messages.get(number)))?;
+        let used = Used {
+            messages: messages.count(),
+            keys: 1,
+            signature_bytes: call.returned(),
+        };
+        let measured = self.measured(timed, used)?;
+        call.accept()?;
+        let mut message = messages.guarded(total - 1)?;
+        self.must_verify(&mut key.pk, &mut sn, &mut message)?;
+        self.checked(measured)
+    }
+
+    fn verify(mut self) -> Result<Measured> {
+        let (on, candidate) = (self.on, self.candidate);
+        let mut key = self.inputs.key(on)?;
+        let mut messages = self.inputs.messages(self.total().min(PAIRS))?;
+        let pairs = messages.count();
+        let mut signatures = self.inputs.signatures(on, &mut key, &mut messages, pairs)?;
+        let mut call = candidate.verify_call(&mut key.pk);
+        let mut pair = 0;
+        let timed = self.run("sig_verify", |_| {
+            let code = call.call(on, signatures.get(pair), messages.get(pair));
+            pair = if pair + 1 == pairs { 0 } else { pair + 1 };
+            code
+        })?;
+        let used = Used {
+            messages: pairs,
+            keys: 1,
+            signature_bytes: signatures.get(pairs - 1).len() as u64,
+        };
+        let measured = self.measured(timed, used)?;
+        self.must_tell_apart(&mut key, messages.get(0), signatures.get(0))?;
+        self.checked(measured)
+    }
+
+    /// Calls in all: warm-ups draw first.
+    fn total(&self) -> u64 {
+        u64::from(self.task.warmups) + self.task.iterations
+    }
+
+    /// Warm-ups, then the timed loop. `call` gets the number of the call over both.
+    fn run(&mut self, name: &'static str, mut call: impl FnMut(u64) -> i32) -> Result<Timed> {
+        let warmups = u64::from(self.task.warmups);
+        let batch = timing::batch(
+            self.meters.overhead.clock_read_ps,
+            self.meters.clock_step_ns,
+            self.task.cost_ns,
+        );
+        let plan = LoopPlan {
+            calls: self.task.iterations,
+            batch,
+        };
+        let mut readings = vec![0; plan.readings()];
+        if let Some(source) = &mut self.meters.source {
+            source.start().map_err(counter("start"))?;
+        }
+        (self.ready)()?;
+        let baseline_rss_bytes = self.meters.status.read()?.rss_bytes;
+        for number in 0..warmups {
+            let code = call(number);
+            failed_call(
+                name,
+                "warm-up",
+                (code != 0).then_some(CallError { call: number, code }),
+            )?;
+        }
+        let cpu_before = self.cpu()?;
+        let before = self.moment_before()?;
+        let outcome = timing::run(plan, &mut MonotonicRaw, &mut readings, |number| {
+            call(warmups + number)
+        });
+        let after = self.moment_after()?;
+        failed_call(name, "timed call", outcome.err())?;
+        let settled = timing::settle(plan, &readings)
+            .map_err(|error| WorkerError::Clock(error.to_string()))?;
+        Ok(Timed {
+            settled,
+            before,
+            after,
+            baseline_rss_bytes,
+            cpu_before,
+        })
+    }
+
+    fn moment_before(&mut self) -> Result<Moment> {
+        let usage = self.usage()?;
+        let boottime = timing::read_clock(libc::CLOCK_BOOTTIME);
+        let reading = self.reading()?; // last, nearest to the loop
+        Ok(Moment {
+            usage,
+            boottime,
+            reading,
+        })
+    }
+
+    fn moment_after(&mut self) -> Result<Moment> {
+        let reading = self.reading()?; // first, nearest to the loop
+        let boottime = timing::read_clock(libc::CLOCK_BOOTTIME);
+        Ok(Moment {
+            reading,
+            boottime,
+            usage: self.usage()?,
+        })
+    }
+
+    fn reading(&mut self) -> Result<Option<Reading>> {
+        let source = self.meters.source.as_mut();
+        source
+            .map(|source| source.read().map_err(counter("read")))
+            .transpose()
+    }
+
+    fn usage(&self) -> Result<Usage> {
+        Ok(Usage {
+            migrations: self.meters.migrations.read(),
+            ..process::usage()?
+        })
+    }
+
+    fn cpu(&self) -> Result<u32> {
+        if let Some(cpu) = self.meters.cpu {
+            process::verify_pin(cpu)?;
+        }
+        process::current_cpu()
+    }
+
+    /// The record of the loop, from the meters as they stand right after it.
+    fn measured(&mut self, timed: Timed, used: Used) -> Result<Measured> {
+        let status = self.meters.status.read()?;
+        let cpu_after = self.cpu()?;
+        let boottime_ns = timed.after.boottime.saturating_sub(timed.before.boottime);
+        let nanoseconds = timed.settled.nanoseconds;
+        if boottime_ns > nanoseconds + nanoseconds / 100 + SUSPEND_SLACK_NS {
+            return Err(WorkerError::Clock(format!(
+                "the machine was suspended: {boottime_ns} ns of CLOCK_BOOTTIME passed in \
+                 {nanoseconds} ns of CLOCK_MONOTONIC_RAW"
+            )));
+        }
+        let counted = Counted::between(timed.before.reading, timed.after.reading);
+        let kind = self.meters.probe.kind;
+        let is_cycles = kind == protocol::SourceKind::Perf;
+        Ok(Measured {
+            calls: self.task.iterations,
+            nanoseconds,
+            cycles: counted.value.filter(|_| is_cycles),
+            ticks: counted.value.filter(|_| !is_cycles),
+            instructions: counted.instructions,
+            time_enabled_ns: counted.enabled,
+            time_running_ns: counted.running,
+            batch: timing::batch(
+                self.meters.overhead.clock_read_ps,
+                self.meters.clock_step_ns,
+                self.task.cost_ns,
+            ),
+            samples_ns: timed.settled.samples,
+            rest: timed.settled.rest,
+            source: self.meters.probe.clone(),
+            overhead: self.meters.overhead.clone(),
+            usage: process::used(timed.before.usage, timed.after.usage),
+            baseline_rss_bytes: timed.baseline_rss_bytes,
+            peak_rss_bytes: status.peak_rss_bytes,
+            cpu_before: timed.cpu_before,
+            cpu_after,
+            messages: used.messages,
+            keys: used.keys,
+            seeds: self.inputs.seeds(),
+            sizes: self.candidate.sizes(),
+            last_signature_bytes: used.signature_bytes,
+            boottime_ns,
+            threads: status.threads,
+        })
+    }
+
+    fn must_verify(&self, pk: &mut Guarded, sn: &mut Guarded, message: &mut Guarded) -> Result<()> {
+        match self.candidate.verify(self.on, pk, sn, message)? {
+            Verdict::Valid => Ok(()),
+            Verdict::Rejected(code) => Err(WorkerError::NotVerified(format!(
+                "the last output did not verify (sig_verify returned {code})"
+            ))),
+        }
+    }
+
+    /// After a verify trial: a pair of it still verifies, and with one bit of the message flipped
+    /// it does not.
+    fn must_tell_apart(&self, key: &mut KeyPair, message: &[u8], signature: &[u8]) -> Result<()> {
+        let mut message = Guarded::with("the message", message)?;
+        let mut sn = Guarded::with("the signature", signature)?;
+        self.must_verify(&mut key.pk, &mut sn, &mut message)?;
+        let Some(byte) = message.bytes_mut().first_mut() else {
+            return Ok(()); // an empty message has no bit to flip
+        };
+        *byte ^= 1;
+        match self
+            .candidate
+            .verify(self.on, &mut key.pk, &mut sn, &mut message)?
+        {
+            Verdict::Rejected(_) => Ok(()),
+            Verdict::Valid => Err(WorkerError::NotVerified(
+                "a timed signature verified with bit 0 of its message flipped".to_owned(),
+            )),
+        }
+    }
+
+    /// Last look: the CPU is still ours, and the lengths are what they were.
+    fn checked(self, measured: Measured) -> Result<Measured> {
+        self.candidate.check_sizes(self.on)?;
+        self.cpu()?;
+        Ok(measured)
+    }
+}
+
+/// What the calls used.
+#[derive(Debug, Default)]
+struct Used {
+    messages: u64,
+    keys: u64,
+    signature_bytes: u64,
+}
+
+/// Differences of a counter.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counted {
+    value: Option<u64>,
+    instructions: Option<u64>,
+    enabled: Option<u64>,
+    running: Option<u64>,
+}
+
+impl Counted {
+    fn between(before: Option<Reading>, after: Option<Reading>) -> Counted {
+        let (Some(before), Some(after)) = (before, after) else {
+            return Counted::default();
+        };
+        let times = before.enabled_running.zip(after.enabled_running);
+        Counted {
+            value: Some(after.value.wrapping_sub(before.value)),
+            instructions: before
+                .instructions
+                .zip(after.instructions)
+                .map(|(before, after)| after.wrapping_sub(before)),
+            enabled: times.map(|(before, after)| after.0.saturating_sub(before.0)),
+            running: times.map(|(before, after)| after.1.saturating_sub(before.1)),
+        }
+    }
+}
+
+fn counter(step: &'static str) -> impl FnOnce(std::io::Error) -> WorkerError {
+    move |source| WorkerError::Counter {
+        what: step.to_owned(),
+        source,
+    }
+}
+
+fn failed_call(name: &'static str, kind: &str, error: Option<CallError>) -> Result<()> {
+    match error {
+        None => Ok(()),
+        Some(CallError { call, code }) => Err(WorkerError::Call {
+            call: name,
+            code,
+            place: format!(" in {kind} {call}"),
+        }),
+    }
+}
+
+fn after_timing(error: WorkerError) -> WorkerError {
+    match error {
+        WorkerError::Call { call, code, .. } => WorkerError::NotVerified(format!(
+            "{call} with the last key returned {code}, after the timed calls"
+        )),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counted_values_are_differences_of_the_group() {
+        let reading = |value, instructions, times| {
+            Some(Reading {
+                value,
+                instructions,
+                enabled_running: times,
+            })
+        };
+        let counted = Counted::between(
+            reading(10, Some(5), Some((100, 90))),
+            reading(25, Some(9), Some((130, 110))),
+        );
+        assert_eq!(
+            counted,
+            Counted {
+                value: Some(15),
+                instructions: Some(4),
+                enabled: Some(30),
+                running: Some(20)
+            }
+        );
+        assert_eq!(
+            Counted::between(None, reading(1, None, None)),
+            Counted::default()
+        );
+    }
+}

@@ -1,13 +1,13 @@
 //! One attempt of a trial: inputs, warm-ups, the timed loop, and what the last outputs are worth.
 
 use super::inputs::{Inputs, KeyPair};
-use crate::counters::{CycleSource, Reading};
+use crate::counters::{difference, CountError, CycleSource, Reading};
 use crate::error::{Result, WorkerError};
 use crate::library::{Candidate, Verdict};
 use crate::memory::{Guarded, OnStack};
 use crate::process::{self, Migrations, Status};
 use crate::timing::{self, CallError, LoopPlan, MonotonicRaw};
-use protocol::{MeasureTask, Measured, Operation, Overhead, SourceProbe, Usage};
+use protocol::{MeasureTask, Measured, Operation, Overhead, SourceKind, SourceProbe, Usage};
 
 /// Pairs of message and signature that a verify trial uses in turn, at most.
 const PAIRS: u64 = 64;
@@ -169,9 +169,6 @@ impl Attempt<'_> {
             batch,
         };
         let mut readings = vec![0; plan.readings()];
-        if let Some(source) = &mut self.meters.source {
-            source.start().map_err(counter("start"))?;
-        }
         (self.ready)()?;
         let baseline_rss_bytes = self.meters.status.read()?.rss_bytes;
         for number in 0..warmups {
@@ -255,8 +252,12 @@ impl Attempt<'_> {
             )));
         }
         let counted = Counted::between(timed.before.reading, timed.after.reading);
-        let kind = self.meters.probe.kind;
-        let is_cycles = kind == protocol::SourceKind::Perf;
+        let mut source = self.meters.probe.clone();
+        let is_cycles = source.kind == SourceKind::Perf;
+        if counted.refused.is_some() {
+            source.reason = counted.refused;
+            source.source = None;
+        }
         Ok(Measured {
             calls: self.task.iterations,
             nanoseconds,
@@ -272,7 +273,7 @@ impl Attempt<'_> {
             ),
             samples_ns: timed.settled.samples,
             rest: timed.settled.rest,
-            source: self.meters.probe.clone(),
+            source,
             overhead: self.meters.overhead.clone(),
             usage: process::used(timed.before.usage, timed.after.usage),
             baseline_rss_bytes: timed.baseline_rss_bytes,
@@ -335,13 +336,14 @@ struct Used {
     signature_bytes: u64,
 }
 
-/// Differences of a counter.
+/// Differences of a counter, or why they do not count. The time stays good in both cases.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counted {
     value: Option<u64>,
     instructions: Option<u64>,
     enabled: Option<u64>,
     running: Option<u64>,
+    refused: Option<(String, String)>,
 }
 
 impl Counted {
@@ -349,15 +351,30 @@ impl Counted {
         let (Some(before), Some(after)) = (before, after) else {
             return Counted::default();
         };
-        let times = before.enabled_running.zip(after.enabled_running);
-        Counted {
-            value: Some(after.value.wrapping_sub(before.value)),
-            instructions: before
-                .instructions
-                .zip(after.instructions)
-                .map(|(before, after)| after.wrapping_sub(before)),
-            enabled: times.map(|(before, after)| after.0.saturating_sub(before.0)),
-            running: times.map(|(before, after)| after.1.saturating_sub(before.1)),
+        match difference(&before, &after) {
+            Ok(count) => Counted {
+                value: Some(count.value),
+                instructions: count.instructions,
+                enabled: count.enabled_running.map(|times| times.0),
+                running: count.enabled_running.map(|times| times.1),
+                refused: None,
+            },
+            Err(error) => Counted {
+                refused: Some(("not_recorded".to_owned(), error.to_string())),
+                ..Counted::shared(error)
+            },
+        }
+    }
+
+    /// The times of a group that shared its hardware; nothing for other errors.
+    fn shared(error: CountError) -> Counted {
+        match error {
+            CountError::Multiplexed { enabled, running } => Counted {
+                enabled: Some(enabled),
+                running: Some(running),
+                ..Counted::default()
+            },
+            _ => Counted::default(),
         }
     }
 }
@@ -394,30 +411,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counted_values_are_differences_of_the_group() {
-        let reading = |value, instructions, times| {
+    fn a_count_that_is_refused_leaves_its_reason_and_no_value() {
+        let group = |value, times| {
             Some(Reading {
-                value,
-                instructions,
-                enabled_running: times,
+                enabled_running: Some(times),
+                ..Reading::clock(value)
             })
         };
-        let counted = Counted::between(
-            reading(10, Some(5), Some((100, 90))),
-            reading(25, Some(9), Some((130, 110))),
-        );
+        let good = Counted::between(group(10, (1, 1)), group(25, (8, 8)));
+        assert_eq!((good.value, good.running), (Some(15), Some(7)));
+        let shared = Counted::between(group(10, (0, 0)), group(25, (9, 4)));
         assert_eq!(
-            counted,
-            Counted {
-                value: Some(15),
-                instructions: Some(4),
-                enabled: Some(30),
-                running: Some(20)
-            }
+            (shared.value, shared.enabled, shared.running),
+            (None, Some(9), Some(4))
         );
-        assert_eq!(
-            Counted::between(None, reading(1, None, None)),
-            Counted::default()
-        );
+        assert!(shared.refused.unwrap().1.contains("4 of 9 ns"));
+        assert_eq!(Counted::between(None, group(1, (0, 0))), Counted::default());
     }
 }

@@ -1,0 +1,2 @@
+//! phases
+pub mod measure;

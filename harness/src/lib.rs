@@ -15,6 +15,7 @@ pub mod host;
 pub mod identity;
 pub mod kat;
 pub mod phases;
+pub mod plan;
 pub mod process;
 pub mod progress;
 pub mod report;

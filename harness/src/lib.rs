@@ -5,6 +5,7 @@
 //! `report`, `report` never measures, `audit` recomputes and shares no arithmetic with `measure`.
 #![forbid(unsafe_code)]
 
+pub mod catalogue;
 pub mod cli;
 pub mod clock;
 pub mod config;
@@ -20,6 +21,7 @@ pub mod process;
 pub mod progress;
 pub mod report;
 pub mod run;
+pub mod select;
 pub mod stats;
 pub mod values;
 pub mod worker;

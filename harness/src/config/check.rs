@@ -61,11 +61,11 @@ pub fn campaign(text: CampaignText, sha256: String, c: &Context<'_>) -> Option<C
         plans: BTreeMap::new(),
         study: None,
     };
-    let keys = keys(&campaign);
-    campaign.plans = plans(text.plans, &defaults, &keys, c);
+    let identities = all_identities(&campaign);
+    campaign.plans = plans(text.plans, &defaults, &identities, c);
     campaign.study = text
         .study
-        .map(|study| message_size(study, &defaults.study, &keys, c));
+        .map(|study| message_size(study, &defaults.study, &identities, c));
     campaign.report.reference = reference(text.report.reference, &defaults, &campaign, c);
     c.mistakes.is_empty().then_some(campaign)
 }
@@ -144,28 +144,26 @@ fn regex(text: &Located<String>, c: &Context<'_>) -> Option<regex::Regex> {
     }
 }
 
-/// Reports a regular expression that matches none of the keys.
-fn matches_some(text: &Located<String>, keys: &[String], c: &Context<'_>) {
+/// Reports a regular expression that matches no identity.
+fn matches_some(text: &Located<String>, identities: &[String], c: &Context<'_>) {
     if let Some(regex) = regex(text, c) {
-        if !keys.is_empty() && !keys.iter().any(|key| regex.is_match(key)) {
+        if !identities.is_empty() && !identities.iter().any(|name| regex.is_match(name)) {
             c.wrong(
                 text,
                 format!("`{}` matches nothing of this campaign", text.get_ref()),
-                "a regular expression over candidate/label/code/build/operation",
+                "a regular expression over candidate/label/code/build",
             );
         }
     }
 }
 
-/// Every operation key that exists on some architecture.
-fn keys(campaign: &Campaign) -> Vec<String> {
+/// Every identity that exists on some architecture, in page order.
+fn all_identities(campaign: &Campaign) -> Vec<String> {
     let all: BTreeSet<Identity> = [Arch::X86_64, Arch::Aarch64]
         .into_iter()
         .flat_map(|arch| campaign.identities(arch))
         .collect();
-    all.iter()
-        .flat_map(|identity| protocol::Operation::ALL.map(|op| identity.operation_key(op)))
-        .collect()
+    all.iter().map(Identity::to_string).collect()
 }
 
 // ---- systems and builds ----
@@ -830,14 +828,14 @@ fn check_builds(text: &CodeText, x: &CodeContext<'_>, c: &Context<'_>) -> Vec<St
 fn plans(
     texts: Vec<(Located<String>, PlanText)>,
     defaults: &Defaults,
-    keys: &[String],
+    identities: &[String],
     c: &Context<'_>,
 ) -> BTreeMap<String, PlanSettings> {
     let mut plans = defaults.plans.clone();
     for (name, text) in texts {
         is_good_name(&name, "plan", c);
         for pattern in text.defer.iter().flat_map(|list| list.get_ref()) {
-            matches_some(pattern, keys, c);
+            matches_some(pattern, identities, c);
         }
         let base = base_plan(&name, text.like.as_ref(), defaults, c);
         let plan = defaults::overlay(name.get_ref(), base, &text);
@@ -878,11 +876,11 @@ fn base_plan<'d>(
 fn message_size(
     text: StudyText,
     defaults: &MessageSizeStudy,
-    keys: &[String],
+    identities: &[String],
     c: &Context<'_>,
 ) -> MessageSizeStudy {
     for pattern in text.instances.iter().flat_map(|list| list.get_ref()) {
-        matches_some(pattern, keys, c);
+        matches_some(pattern, identities, c);
     }
     let instances = text.instances.as_ref().map(plain);
     MessageSizeStudy {
@@ -924,7 +922,7 @@ fn reference(
         .find(&identity)
         .is_some_and(|(_, _, code, _)| code.builds.contains(&identity.build));
     if !exists {
-        let all: Vec<String> = all_identities(campaign);
+        let all = all_identities(campaign);
         c.wrong_hint(
             &text,
             format!("the reference `{identity}` is not an identity of this campaign"),
@@ -933,12 +931,4 @@ fn reference(
         );
     }
     Some(identity)
-}
-
-fn all_identities(campaign: &Campaign) -> Vec<String> {
-    let mut all = BTreeSet::new();
-    for arch in [Arch::X86_64, Arch::Aarch64] {
-        all.extend(campaign.identities(arch));
-    }
-    all.iter().map(Identity::to_string).collect()
 }

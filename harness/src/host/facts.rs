@@ -108,6 +108,12 @@ pub fn stable(root: &Root, measured: Option<u32>, allowed: &[u32]) -> StableFact
     }
 }
 
+/// All features of a CPU as the kernel names them, for builds and codes that require some; empty when
+/// the kernel does not tell.
+pub fn features(root: &Root, cpu: u32) -> std::collections::BTreeSet<String> {
+    CpuInfo::read(root, cpu).flags().collect()
+}
+
 /// Facts that may change.
 pub fn volatile(root: &Root) -> VolatileFacts {
     let swap = meminfo(root, "SwapTotal").zip(meminfo(root, "SwapFree"));

@@ -80,7 +80,7 @@ pub fn measure(plan: &PlanSettings, cost: Cost) -> PlanRecord {
         min_total: plan.min_total,
         max_iterations: plan.max_iterations,
         budget_s: plan.budget_s,
-        repeats: plan.repeats,
+        repeats: Some(plan.repeats),
         fixed_iterations: plan.iterations,
         timeout_s: plan.timeout_floor_s
             + PATIENCE * (iterations as f64 + f64::from(warmups)) * call_s

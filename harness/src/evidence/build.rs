@@ -17,6 +17,8 @@ pub struct BuildFile {
     pub system: String,
     /// One per identity, in page order.
     pub rows: Vec<BuildRow>,
+    /// Reason of each `null` of this file, as in the common head.
+    pub missing: BTreeMap<String, Reason>,
 }
 
 /// One identity.
@@ -34,18 +36,18 @@ pub struct BuildRow {
     pub compiler_version: String,
     /// Flags of the compile, one string, as given (paths relative to the project).
     pub flags: String,
-    /// Flags of the link.
-    pub link_flags: String,
+    /// Flags of the link; null where they were not recorded.
+    pub link_flags: Option<String>,
     /// Whose flags they are.
     pub flags_kind: FlagsKind,
-    /// The profile and memory libraries were built without `-flto`.
-    pub lto_removed: bool,
-    /// Warnings of the compiler, lines.
-    pub warnings: Vec<String>,
-    /// SHA-256 over sorted source names and contents.
-    pub source_sha256: String,
-    /// Number of source files.
-    pub source_files: u32,
+    /// The profile and memory libraries were built without `-flto`; null where it was not recorded.
+    pub lto_removed: Option<bool>,
+    /// Warnings of the compiler, lines; null where they were not recorded.
+    pub warnings: Option<Vec<String>>,
+    /// SHA-256 over sorted source names and contents; null where it was not recorded.
+    pub source_sha256: Option<String>,
+    /// Number of source files; null where it was not recorded.
+    pub source_files: Option<u32>,
     /// Registry crates the sources come from: name, version, checksum of the lock file.
     pub source_crates: Vec<SourceCrate>,
     /// Libraries by kind (`timed`, `profile`, `memory`, `stream`).
@@ -88,8 +90,8 @@ pub struct BuiltLibrary {
     pub file: String,
     /// SHA-256.
     pub sha256: String,
-    /// Bytes.
-    pub bytes: u64,
+    /// Bytes; null where they were not recorded.
+    pub bytes: Option<u64>,
 }
 
 /// A wrapped function.
@@ -103,21 +105,21 @@ pub struct Wrapped {
     pub group: String,
 }
 
-/// Static memory, from the ELF file itself, bytes.
+/// Static memory, from the ELF file itself, bytes. An import may know `load_bytes` alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ElfFigures {
     /// Executable sections.
-    pub text: u64,
+    pub text: Option<u64>,
     /// Read-only data sections.
-    pub rodata: u64,
+    pub rodata: Option<u64>,
     /// Initialised writable data.
-    pub data: u64,
+    pub data: Option<u64>,
     /// Zero-initialised data.
-    pub bss: u64,
+    pub bss: Option<u64>,
     /// Other loaded sections and headers: dynamic tables, relocations, unwind tables.
-    pub headers_and_tables: u64,
+    pub headers_and_tables: Option<u64>,
     /// Sum of p_memsz of the PT_LOAD segments: the table's figure.
     pub load_bytes: u64,
     /// DT_NEEDED names.
-    pub needed: Vec<String>,
+    pub needed: Option<Vec<String>>,
 }

@@ -51,6 +51,8 @@ pub struct CampaignFile {
     pub ended_utc: Option<String>,
     /// Where an imported dataset comes from, and what was changed.
     pub provenance: Option<Provenance>,
+    /// Reason of each `null` of this file, as in the common head.
+    pub missing: BTreeMap<String, Reason>,
 }
 
 /// Settings of a plan as used.

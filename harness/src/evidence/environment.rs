@@ -16,8 +16,8 @@ pub struct EnvironmentFile {
     pub k: u32,
     /// Start of the session, UTC.
     pub started_utc: String,
-    /// Salted digest of the machine.
-    pub host_token: String,
+    /// Salted digest of the machine; null in imports.
+    pub host_token: Option<String>,
     /// Facts that do not change while the machine is up.
     pub stable: StableFacts,
     /// Facts that may.
@@ -32,6 +32,8 @@ pub struct EnvironmentFile {
     pub layers: Vec<protocol::Layer>,
     /// Counters and clocks, as probed on each measured CPU.
     pub probes: Vec<CpuProbe>,
+    /// Reason of each `null` of this file, as in the common head.
+    pub missing: BTreeMap<String, super::Reason>,
 }
 
 /// Facts that do not change while the machine is up.
@@ -59,6 +61,8 @@ pub struct StableFacts {
     pub kernel: Option<String>,
     /// First line of the compiler's version.
     pub compiler: Option<String>,
+    /// Name and version of what built the libraries (`campaign 0.1.0`, `cmake version 4.2.3`).
+    pub build_tool: Option<String>,
     /// `none`, `kvm`, `container:docker`, ...
     pub virtualization: Option<String>,
     /// Clock source in use.

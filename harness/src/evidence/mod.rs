@@ -6,9 +6,11 @@
 
 mod build;
 mod campaign;
+mod cells;
 mod environment;
 mod head;
 pub mod journal;
+mod missing;
 mod other;
 pub mod seal;
 pub mod store;
@@ -16,7 +18,9 @@ mod timing;
 
 pub use build::*;
 pub use campaign::*;
+pub use cells::*;
 pub use environment::*;
 pub use head::*;
+pub use missing::*;
 pub use other::*;
 pub use timing::*;

@@ -61,18 +61,18 @@ pub struct KatEvidence {
     pub digests: Vec<KatDigestRecord>,
     /// SHA-256 of the manifest file.
     pub manifest_sha256: Option<String>,
-    /// Bytes of text produced.
-    pub text_bytes: u64,
+    /// Bytes of text produced; null where it was not recorded.
+    pub text_bytes: Option<u64>,
     /// Bit flips, timed library only.
     pub flips: Option<Flips>,
     /// The log, a path below the run directory.
     pub log: String,
     /// Its SHA-256.
     pub log_sha256: String,
-    /// Start, UTC.
-    pub start: String,
-    /// End, UTC.
-    pub end: String,
+    /// Start, UTC; null where it was not recorded.
+    pub start: Option<String>,
+    /// End, UTC; null where it was not recorded.
+    pub end: Option<String>,
 }
 
 /// One manifest line and what was found.
@@ -84,8 +84,8 @@ pub struct KatDigestRecord {
     pub expected: String,
     /// Digest found; null when the run did not get so far.
     pub found: Option<String>,
-    /// Records in it.
-    pub records: u32,
+    /// Records in it; null where it was not recorded.
+    pub records: Option<u32>,
 }
 
 /// Result words of a KAT check.
@@ -153,18 +153,18 @@ pub struct ProfileEvidence {
     pub head: Head,
     /// Which.
     pub operation: Operation,
-    /// Profile library.
-    pub library: LibraryRef,
-    /// Built without `-flto`, which the timed library has.
-    pub lto_removed: bool,
+    /// Profile library; null where it was not recorded.
+    pub library: Option<LibraryRef>,
+    /// Built without `-flto`, which the timed library has; null where it was not recorded.
+    pub lto_removed: Option<bool>,
     /// Functions wrapped, reported names.
     pub wrapped: Vec<String>,
-    /// Keys and messages used.
-    pub keys: u32,
+    /// Keys and messages used; null where it was not recorded.
+    pub keys: Option<u32>,
     /// Clock of the ticks.
     pub ticks: TicksRecord,
-    /// Cost of one wrapper, ticks.
-    pub wrapper_cost_ticks: u64,
+    /// Cost of one wrapper, ticks; null where it was not measured (the shares then contain it).
+    pub wrapper_cost_ticks: Option<u64>,
     /// All operations.
     pub total: ProfileTotal,
     /// Every call shape.
@@ -204,8 +204,8 @@ pub struct ProfileDerived {
     pub drng_share: Option<f64>,
     /// Calls per operation, by function.
     pub calls_per_operation: BTreeMap<String, f64>,
-    /// Draws rejected over all operations, counted by the candidate.
-    pub rejected_draws: u64,
+    /// Draws rejected over all operations, counted by the candidate; null where it does not count.
+    pub rejected_draws: Option<u64>,
     /// `ICCS-only`, `own primitives`, `mixed`, `none wrapped`.
     pub verdict: String,
 }

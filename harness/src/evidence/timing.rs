@@ -60,8 +60,8 @@ pub struct PlanRecord {
     pub max_iterations: u64,
     /// Most seconds over all trials.
     pub budget_s: f64,
-    /// Repeats of a disturbed trial.
-    pub repeats: u32,
+    /// Repeats of a disturbed trial; null where it was not recorded.
+    pub repeats: Option<u32>,
     /// Fixed number of iterations, instead of calibration.
     pub fixed_iterations: Option<u64>,
     /// Time limit of a worker, seconds.
@@ -89,8 +89,8 @@ pub struct Libraries {
 /// How inputs were made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InputsRecord {
-    /// Bytes of each message.
-    pub message_bytes: u32,
+    /// Bytes of each message; null where it was not recorded.
+    pub message_bytes: Option<u32>,
     /// The rule.
     pub rule: Option<InputRule>,
     /// Seeds of each trial's streams.

@@ -103,6 +103,7 @@ pub fn stable(root: &Root, measured: Option<u32>, allowed: &[u32]) -> StableFact
         os: os_release(root),
         kernel: root.text("proc/sys/kernel/osrelease"),
         compiler: None,
+        build_tool: None,
         virtualization: virtualization(root, &cpuinfo),
         clocksource: root.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
     }

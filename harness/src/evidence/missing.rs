@@ -1,0 +1,212 @@
+//! The reasons of what is missing: every `null` of an evidence file has one, under its JSON pointer.
+//!
+//! A phase inserts the reasons that it knows; [`explain`], called right before a file is written, gives
+//! the rest one from what the fields mean. `audit` checks the result with code of its own.
+
+use super::{
+    BuildFile, CalibrateEvidence, CampaignFile, EnvironmentFile, Head, KatEvidence, MemoryEvidence,
+    ProfileEvidence, Reason, ReasonCode, StudyRecord, TimingRecord,
+};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Keys whose `null` says that there is nothing to say, not that something is missing.
+pub const PLAIN_NULLS: [&str; 3] = ["reason", "detail", "quantity"];
+
+/// An evidence file that lists why its nulls are null.
+pub trait Explained: Serialize {
+    /// Reason by JSON pointer; `*` stands for any array index.
+    fn missing(&mut self) -> &mut BTreeMap<String, Reason>;
+}
+
+macro_rules! explained {
+    ($($type:ty: $($path:ident).+;)*) => {$(
+        impl Explained for $type {
+            fn missing(&mut self) -> &mut BTreeMap<String, Reason> {
+                &mut self.$($path).+
+            }
+        }
+    )*};
+}
+
+explained! {
+    BuildFile: missing;
+    CampaignFile: missing;
+    EnvironmentFile: missing;
+    CalibrateEvidence: head.missing;
+    KatEvidence: head.missing;
+    MemoryEvidence: head.missing;
+    ProfileEvidence: head.missing;
+    StudyRecord: timing.head.missing;
+    TimingRecord: head.missing;
+}
+
+impl Explained for Head {
+    fn missing(&mut self) -> &mut BTreeMap<String, Reason> {
+        &mut self.missing
+    }
+}
+
+/// Gives every `null` of `file` that has no reason yet the one that belongs to its key.
+pub fn explain<T: Explained>(file: &mut T) {
+    let Ok(mut value) = serde_json::to_value(&*file) else {
+        return; // writing it will say what is wrong with it
+    };
+    if let Some(object) = value.as_object_mut() {
+        object.remove("missing");
+    }
+    let mut nulls = Vec::new();
+    find_nulls(&value, "", "", &mut nulls);
+    let missing = file.missing();
+    for (pointer, pattern) in nulls {
+        let known = missing.keys().any(|key| covers(key, &pointer));
+        if !known {
+            let key = pattern.rsplit('/').next().unwrap_or_default();
+            missing.insert(pattern.clone(), usual(key));
+        }
+    }
+}
+
+/// Every null below `value`: its JSON pointer, and the same with `*` for array indices.
+fn find_nulls(value: &Value, pointer: &str, pattern: &str, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::Null => {
+            let key = pointer.rsplit('/').next().unwrap_or_default();
+            if !PLAIN_NULLS.contains(&key) {
+                found.push((pointer.to_owned(), pattern.to_owned()));
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let below = format!("{pointer}/{index}");
+                find_nulls(item, &below, &format!("{pattern}/*"), found);
+            }
+        }
+        Value::Object(members) => {
+            for (key, item) in members {
+                let key = key.replace('~', "~0").replace('/', "~1");
+                let below = format!("{pointer}/{key}");
+                find_nulls(item, &below, &format!("{pattern}/{key}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a key of `missing` is about the value at `pointer`.
+pub fn covers(key: &str, pointer: &str) -> bool {
+    let (mut parts, mut steps) = (key.split('/'), pointer.split('/'));
+    loop {
+        match (parts.next(), steps.next()) {
+            (None, None) => return true,
+            (Some(part), Some(step)) if part == step => {}
+            (Some("*"), Some(step)) if step.bytes().all(|b| b.is_ascii_digit()) => {}
+            _ => return false,
+        }
+    }
+}
+
+/// What a null under this key means where no phase has said more.
+fn usual(key: &str) -> Reason {
+    let (code, text) = match key {
+        "counted" => (
+            ReasonCode::NotVerified,
+            "no attempt of this trial ended well",
+        ),
+        "cycles" | "instructions" | "time_enabled" | "time_running" => {
+            (ReasonCode::NotRecorded, "the cycle source is not perf")
+        }
+        "ticks" => (ReasonCode::NotRecorded, "the cycle source is no clock"),
+        key if key.ends_with("_cycles") => (
+            ReasonCode::NotRecorded,
+            "a counted attempt has no core cycles",
+        ),
+        key if key.ends_with("_ticks") => {
+            (ReasonCode::NotRecorded, "a counted attempt has no ticks")
+        }
+        "frequency_hz" | "hz" => (ReasonCode::NotRecorded, "the counter has no fixed rate"),
+        "pmu" => (
+            ReasonCode::NotRecorded,
+            "the source is no counter of the kernel",
+        ),
+        "cpu" => (ReasonCode::NotRecorded, "it is about no single CPU"),
+        "mean_less_overhead_s" => (
+            ReasonCode::BelowResolution,
+            "the loop costs at most 0.1% of a call",
+        ),
+        "fixed_iterations" | "iterations" => {
+            (ReasonCode::NotInPlan, "the plan calibrates its iterations")
+        }
+        "only" | "study" | "config_sha256" | "plan" => (ReasonCode::NotInPlan, "not asked for"),
+        "ended_utc" => (ReasonCode::NotRecorded, "not ended yet"),
+        "provenance" => (ReasonCode::NotRecorded, "measured by this program itself"),
+        "outputs" => (
+            ReasonCode::NotInPlan,
+            "in the keygen file of the identity, once per library",
+        ),
+        "flips" => (ReasonCode::NotInPlan, "tried on the timed library only"),
+        "log" => (ReasonCode::NotRecorded, "the build left nothing to explain"),
+        "rejected_draws" => (ReasonCode::NotRecorded, "the candidate does not count them"),
+        "remedy" => (ReasonCode::NotRecorded, "nothing is to be done"),
+        "security_bits" => (ReasonCode::NotRecorded, "the configuration states none"),
+        "chunk_bytes" => (ReasonCode::NotInPlan, "this mode reads no chunks"),
+        "read_ns" | "hash_ns" => (ReasonCode::NotInPlan, "this mode does not do that apart"),
+        _ => (ReasonCode::NotRecorded, "not recorded"),
+    };
+    Reason::new(code, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::{Kind, SCHEMA};
+
+    #[test]
+    fn every_null_gets_a_reason_and_a_given_one_stays() {
+        let mut file = EnvironmentFile {
+            schema: SCHEMA.into(),
+            kind: Kind::Environment,
+            k: 0,
+            started_utc: String::new(),
+            host_token: None,
+            stable: Default::default(),
+            volatile: Default::default(),
+            cpus: vec![Default::default(), Default::default()],
+            check: vec![],
+            ready: true,
+            layers: vec![],
+            probes: vec![],
+            missing: BTreeMap::new(),
+        };
+        let given = Reason::new(ReasonCode::Emulated, "under the runner");
+        file.missing.insert("/cpus/1/driver".into(), given.clone());
+        explain(&mut file);
+        assert_eq!(file.missing["/cpus/1/driver"], given);
+        assert_eq!(file.missing["/cpus/*/driver"].code, ReasonCode::NotRecorded);
+        let value = serde_json::to_value(&file).unwrap();
+        let mut nulls = Vec::new();
+        find_nulls(&value, "", "", &mut nulls);
+        assert!(nulls.len() > 20);
+        for (pointer, _) in nulls {
+            assert!(
+                file.missing.keys().any(|key| covers(key, &pointer)),
+                "{pointer}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_an_index_and_nothing_else() {
+        for (key, pointer, covered) in [
+            ("/a/*/b", "/a/0/b", true),
+            ("/a/*/b", "/a/12/b", true),
+            ("/a/*/b", "/a/x/b", false),
+            ("/a/*", "/a/0/b", false),
+            ("/a/1/b", "/a/1/b", true),
+            ("/a", "/b", false),
+        ] {
+            assert_eq!(covers(key, pointer), covered, "{key} {pointer}");
+        }
+    }
+}

@@ -223,7 +223,7 @@ fn facts(pmu: Option<&Pmu>, way: Way, direct: bool) -> protocol::CycleSource {
         pmu: pmu.map(|pmu| pmu.name.clone()),
         event: format!("cycles (type {kind}, config {config:#x})"),
         user_only: true,
-        access: if direct { "rdpmc" } else { "read" }.to_owned(),
+        access: if direct { selftest::DIRECT } else { "read" }.to_owned(),
         frequency_hz: None,
         resolution: None,
         read_cost_ns: 0,

@@ -29,6 +29,9 @@ const CLOCK_DEVIATION: u128 = 20;
 /// Instructions beyond the loop's own that two readings may take.
 const EXTRA_INSTRUCTIONS: u64 = 10_000;
 
+/// `access` of a counter that is read from user mode.
+pub const DIRECT: &str = "rdpmc";
+
 /// The state before the test.
 pub fn pending() -> SelfTest {
     SelfTest {
@@ -58,6 +61,9 @@ pub fn examine(source: &mut dyn CycleSource, adds: u64) -> Result<(), String> {
     let mut spans = Vec::with_capacity(REPETITIONS);
     for _ in 0..REPETITIONS {
         spans.push(span(source, rounds)?);
+    }
+    if source.facts().access == DIRECT && !spans.iter().all(|span| span.count.direct) {
+        return Err("a reading from user mode did not settle".to_owned());
     }
     spans.sort_by_key(|span| span.count.value);
     let median = spans[REPETITIONS / 2];
@@ -329,6 +335,10 @@ mod tests {
         let mut wrong = Fixed::new(3, (9, 9));
         examine(&mut wrong, 64).unwrap();
         assert!(!wrong.facts.self_test.plausible);
+        let mut indirect = Fixed::new(64, (9, 9));
+        indirect.facts.access = DIRECT.to_owned();
+        let text = examine(&mut indirect, 64).unwrap_err();
+        assert!(text.contains("user mode"), "{text}");
         let mut right = Fixed::new(64, (9, 9));
         examine(&mut right, 64).unwrap();
         let test = &right.facts.self_test;

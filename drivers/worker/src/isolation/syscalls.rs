@@ -124,9 +124,14 @@ pub const REFUSED_HERE: &[c_long] = &[
     libc::SYS_inotify_init, libc::SYS_setrlimit, libc::SYS_kexec_file_load,
 ];
 
-/// Older forms that only x86-64 has.
+/// `renameat` of the table that newer architectures share (asm-generic/unistd.h); the crate `libc`
+/// does not name it, and C libraries use it.
 #[cfg(not(target_arch = "x86_64"))]
-pub const REFUSED_HERE: &[c_long] = &[libc::SYS_kexec_file_load];
+const SYS_RENAMEAT: c_long = 38;
+
+/// Calls that are not named on all architectures.
+#[cfg(not(target_arch = "x86_64"))]
+pub const REFUSED_HERE: &[c_long] = &[libc::SYS_kexec_file_load, SYS_RENAMEAT];
 
 #[cfg(test)]
 mod tests {

@@ -65,20 +65,6 @@ pub fn emulated(program: &Path) -> Command {
     command
 }
 
-/// Compiles C source text for aarch64 into `output`.
-pub fn compile_c(source: &str, output: &Path, flags: &[&str]) {
-    let input = output.with_extension("c");
-    std::fs::write(&input, source).expect("the temporary directory is writable");
-    let status = Command::new("aarch64-linux-gnu-gcc")
-        .args(["-std=gnu99", "-O2", "-Wall", "-Wextra", "-Werror"])
-        .args(flags)
-        .arg("-o")
-        .args([output, &input])
-        .status()
-        .expect("the cross compiler runs");
-    assert!(status.success(), "the C source does not compile:\n{source}");
-}
-
 /// What the guest will find in its working directory.
 pub struct Guest {
     share: tempfile::TempDir,

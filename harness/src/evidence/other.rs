@@ -57,7 +57,7 @@ pub struct KatEvidence {
     pub result: KatResult,
     /// More about a result other than PASS.
     pub detail: Option<String>,
-    /// One per manifest line.
+    /// One per stream.
     pub digests: Vec<KatDigestRecord>,
     /// SHA-256 of the manifest file.
     pub manifest_sha256: Option<String>,
@@ -75,13 +75,15 @@ pub struct KatEvidence {
     pub end: Option<String>,
 }
 
-/// One manifest line and what was found.
+/// One stream: a line of the manifest and what was found, or the stream of the first vector, by which
+/// the other libraries of an identity are held against the timed one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KatDigestRecord {
     /// `strict`, `nolen`, `nistkat`, `rsp`, `all`, with `:N`.
     pub mode: String,
-    /// Digest of the manifest.
-    pub expected: String,
+    /// Digest of the manifest, or that of the timed library; null where the manifest has none and the
+    /// library is the timed one.
+    pub expected: Option<String>,
     /// Digest found; null when the run did not get so far.
     pub found: Option<String>,
     /// Records in it; null where it was not recorded.

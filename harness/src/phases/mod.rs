@@ -1,2 +1,5 @@
 //! phases
+pub mod context;
+pub mod kat;
 pub mod measure;
+mod together;

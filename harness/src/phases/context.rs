@@ -1,0 +1,198 @@
+//! What every phase works with: the campaign, the open run, the worker, and how to report.
+
+use crate::config::{Arch, Campaign, System};
+use crate::evidence::{
+    self, BuildFile, BuildRow, Class, Head, Kind, LibraryKind, PlanSettings, Reason, ReasonCode,
+    SessionRef, Status,
+};
+use crate::identity::Identity;
+use crate::process::Stop;
+use crate::progress::Progress;
+use crate::run::book::{Book, BookError};
+use crate::worker::{session, Answer, Job, Worker, WorkerError};
+use protocol::{FailureCode, LibraryFile, Operation};
+use std::collections::BTreeMap;
+
+/// One identity and whether it takes part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Which.
+    pub identity: Identity,
+    /// Operations to be measured.
+    pub operations: Vec<Operation>,
+    /// Why it takes no part.
+    pub skipped: Option<Reason>,
+    /// Measured after everything else.
+    pub deferred: bool,
+}
+
+/// A phase cannot go on. What a library does wrong is never one of these: it is evidence.
+#[derive(Debug, thiserror::Error)]
+pub enum PhaseError {
+    /// Evidence cannot be read or written.
+    #[error(transparent)]
+    Book(#[from] BookError),
+    /// The worker cannot be started.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// The worker could not do its own part.
+    #[error("the worker failed on its own account ({code:?}): {text}")]
+    WorkerFailed {
+        /// Class.
+        code: FailureCode,
+        /// What happened.
+        text: String,
+    },
+    /// An earlier phase has not been run.
+    #[error("{missing} is missing: run `campaign {phase}` first")]
+    Earlier {
+        /// The file.
+        missing: &'static str,
+        /// The phase.
+        phase: &'static str,
+    },
+    /// A KAT manifest cannot be used.
+    #[error(transparent)]
+    Manifest(#[from] crate::kat::manifest::ManifestError),
+    /// A file beside the run cannot be made.
+    #[error("{path}: cannot be {action}", path = path.display())]
+    File {
+        /// Which.
+        path: std::path::PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The orchestrator's threads cannot be kept off the measured CPUs.
+    #[error("the threads of this program cannot be kept off the measured CPUs")]
+    Affinity(#[source] std::io::Error),
+    /// A stop was asked for.
+    #[error("interrupted; the same command resumes")]
+    Interrupted,
+}
+
+/// Everything that a phase works with.
+pub struct Context<'a> {
+    /// The campaign.
+    pub campaign: &'a Campaign,
+    /// Its plan.
+    pub plan: &'a PlanSettings,
+    /// The registered system; `None`: this machine as it is.
+    pub system: Option<&'a System>,
+    /// Id of the system, or `local`.
+    pub system_id: String,
+    /// Architecture of the libraries.
+    pub arch: Arch,
+    /// What this machine is to the campaign.
+    pub class: Class,
+    /// All identities of the run, in page order.
+    pub rows: Vec<Row>,
+    /// The open run.
+    pub book: Book,
+    /// All sessions so far, this one last.
+    pub sessions: Vec<SessionRef>,
+    /// This machine, salted.
+    pub host_token: String,
+    /// Whether the host was found ready.
+    pub host_ready: bool,
+    /// Core clock, hertz, where it is known to be fixed.
+    pub clock_hz: BTreeMap<u32, f64>,
+    /// The worker.
+    pub worker: Worker,
+    /// CPUs to measure on.
+    pub cpus: Vec<u32>,
+    /// CPUs that this process may use.
+    pub allowed: Vec<u32>,
+    /// The wish to stop.
+    pub stop: &'a Stop,
+    /// Who hears of what happens.
+    pub progress: &'a dyn Progress,
+}
+
+impl Context<'_> {
+    /// Whether libraries run under a runner: functional only.
+    pub fn is_emulated(&self) -> bool {
+        self.class == Class::Emulated
+    }
+
+    /// Number of this session.
+    pub fn session(&self) -> u32 {
+        self.sessions.len() as u32 - 1
+    }
+
+    /// Rows that take part, in page order.
+    pub fn active(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.skipped.is_none())
+    }
+
+    /// Head of an evidence file of this session.
+    pub fn head(&self, kind: Kind, identity: &Identity) -> Head {
+        let origin = self.campaign.find(identity).map(|(c, ..)| c.origin);
+        Head {
+            schema: evidence::SCHEMA.to_owned(),
+            kind,
+            identity: identity.clone(),
+            origin: origin.expect("rows are made from the configuration"),
+            class: self.class,
+            system: self.system_id.clone(),
+            status: Status::Complete,
+            reason: None,
+            host_token: Some(self.host_token.clone()),
+            sessions: self.sessions.last().cloned().into_iter().collect(),
+            missing: BTreeMap::new(),
+        }
+    }
+
+    /// `build.json`.
+    pub fn build(&self) -> Result<BuildFile, PhaseError> {
+        match self.book.read(evidence::BUILD_FILE)? {
+            Some(stored) => Ok(stored.value),
+            None => Err(PhaseError::Earlier {
+                missing: evidence::BUILD_FILE,
+                phase: "build",
+            }),
+        }
+    }
+
+    /// Runs one worker in the run's directory. A stop ends in [`PhaseError::Interrupted`] only where
+    /// the caller makes it one: the answer says how it ended.
+    pub async fn ask(&self, job: Job<'_>) -> Result<Answer, PhaseError> {
+        let dir = self.book.directory().path();
+        let answer = session::run(&self.worker, dir, job, self.stop).await?;
+        if let crate::process::End::NotStarted(error) = &answer.outcome.end {
+            return Err(PhaseError::WorkerFailed {
+                code: FailureCode::Io,
+                text: format!("it could not be started: {error}"),
+            });
+        }
+        Ok(answer)
+    }
+}
+
+/// A library of an identity as a request names it.
+pub fn library(row: &BuildRow, kind: LibraryKind) -> Option<LibraryFile> {
+    let built = row.libraries.get(kind.name())?;
+    Some(LibraryFile {
+        path: protocol::path_to_text(std::path::Path::new(&built.file)),
+        sha256: built.sha256.clone(),
+    })
+}
+
+/// The reason that a failed or skipped build gives to everything that needs it.
+pub fn not_built(row: &BuildRow) -> Option<Reason> {
+    match row.status {
+        Status::Complete => None,
+        _ => Some(row.reason.clone().unwrap_or_else(|| {
+            Reason::new(ReasonCode::BuildFailed, "it was not built; see build.json")
+        })),
+    }
+}
+
+/// Whether a failure is the worker's or the machine's, and no finding about the library.
+pub fn is_own_failure(code: FailureCode) -> bool {
+    matches!(
+        code,
+        FailureCode::BadRequest | FailureCode::Pin | FailureCode::Isolation | FailureCode::Io
+    )
+}

@@ -68,6 +68,17 @@ pub fn explain<T: Explained>(file: &mut T) {
     }
 }
 
+/// [`explain`] from the start, with `better` asked for a reason first, by JSON pointer.
+pub fn explain_with<T: Explained>(file: &mut T, better: impl Fn(&str) -> Option<Reason>) {
+    file.missing().clear();
+    explain(file);
+    for (pointer, reason) in file.missing() {
+        if let Some(better) = better(pointer) {
+            *reason = better;
+        }
+    }
+}
+
 /// Every null below `value`: its JSON pointer, and the same with `*` for array indices.
 fn find_nulls(value: &Value, pointer: &str, pattern: &str, found: &mut Vec<(String, String)>) {
     match value {

@@ -137,12 +137,12 @@ pub struct CalibrateEvidence {
     pub library: LibraryRef,
     /// Each timed call, nanoseconds.
     pub calls_ns: Vec<u64>,
-    /// Their median, at least 1 ns, seconds.
-    pub c_s: f64,
-    /// Key generation, seconds.
-    pub key_s: f64,
-    /// Preparation of a trial, seconds.
-    pub preparation_s: f64,
+    /// Their median, at least 1 ns, seconds; null when it failed and under emulation.
+    pub c_s: Option<f64>,
+    /// Key generation, seconds; null likewise.
+    pub key_s: Option<f64>,
+    /// Preparation of a trial, seconds; null likewise.
+    pub preparation_s: Option<f64>,
     /// Digests of trial 0's outputs, once per library (in its keygen file).
     pub outputs: Option<Outputs>,
 }

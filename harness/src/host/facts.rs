@@ -186,13 +186,32 @@ pub fn parse_cpu_list(text: &str) -> Vec<u32> {
 
 /// Steal time of a CPU since boot, clock ticks of `/proc/stat`.
 pub fn steal_ticks(root: &Root, cpu: u32) -> Option<u64> {
+    cpu_times(root, cpu)?.get(7).copied()
+}
+
+/// Time since boot in which a CPU did anything, clock ticks of `/proc/stat`.
+pub fn busy_ticks(root: &Root, cpu: u32) -> Option<u64> {
+    let times = cpu_times(root, cpu)?;
+    // All but idle and iowait; what guests used is in user and nice already.
+    Some(times.get(..3)?.iter().sum::<u64>() + times.get(5..7)?.iter().sum::<u64>())
+}
+
+/// How often a CPU and its package were throttled since boot.
+pub fn throttled(root: &Root, cpu: u32) -> Option<u64> {
+    let file = |name: &str| cpu_file(cpu, &format!("thermal_throttle/{name}_throttle_count"));
+    let core: u64 = root.number(&file("core"))?;
+    Some(core + root.number::<u64>(&file("package")).unwrap_or(0))
+}
+
+/// user, nice, system, idle, iowait, irq, softirq, steal, ...
+fn cpu_times(root: &Root, cpu: u32) -> Option<Vec<u64>> {
     let stat = root.text("proc/stat")?;
     let name = format!("cpu{cpu}");
-    let line = stat
+    let mut words = stat
         .lines()
-        .find(|line| line.split(' ').next() == Some(&name))?;
-    // cpuN user nice system idle iowait irq softirq steal ...
-    line.split_whitespace().nth(8)?.parse().ok()
+        .map(str::split_whitespace)
+        .find_map(|mut words| (words.next() == Some(&name)).then_some(words))?;
+    words.by_ref().map(|word| word.parse().ok()).collect()
 }
 
 fn cpu_file(cpu: u32, name: &str) -> String {
@@ -389,6 +408,8 @@ mod tests {
         assert_eq!(big.pmu.as_deref(), Some("cpu_core"));
         assert_eq!(cpu(&root, 0).pmu.as_deref(), Some("cpu_atom"));
         assert_eq!(steal_ticks(&root, 1), Some(53));
+        assert_eq!(busy_ticks(&root, 1), Some(1 + 2 + 3 + 6 + 7));
+        assert_eq!((busy_ticks(&root, 5), throttled(&root, 1)), (None, None));
     }
 
     #[test]

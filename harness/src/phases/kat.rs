@@ -8,8 +8,8 @@ use super::context::{is_own_failure, library, not_built, Context, PhaseError};
 use super::together;
 use crate::config::{Candidate, KatIssue};
 use crate::evidence::{
-    kat_file, kat_log, BuildFile, BuildRow, KatDigestRecord, KatEvidence, KatRef, KatResult, Kind,
-    LibraryKind, LibraryRef, Reason, ReasonCode, Status,
+    self, kat_file, kat_log, BuildFile, BuildRow, KatDigestRecord, KatEvidence, KatRef, KatResult,
+    Kind, LibraryKind, LibraryRef, Reason, ReasonCode, Status,
 };
 use crate::identity::Identity;
 use crate::kat::manifest::{Entry, Manifest};
@@ -79,7 +79,10 @@ pub async fn run(context: &Context<'_>, keep_text: Option<&Path>) -> Result<(), 
     let manifests = manifests(context)?;
     // The others are compared with the timed library's first vector.
     let others = [LibraryKind::Profile, LibraryKind::Memory];
-    for (name, kinds) in [("kat", &[LibraryKind::Timed][..]), ("kat, other libraries", &others)] {
+    for (name, kinds) in [
+        ("kat", &[LibraryKind::Timed][..]),
+        ("kat, other libraries", &others),
+    ] {
         let mut checks = checks(context, &build, &manifests, kinds);
         if keep_text.is_none() {
             let mut open = Vec::new();
@@ -95,9 +98,7 @@ pub async fn run(context: &Context<'_>, keep_text: Option<&Path>) -> Result<(), 
     Ok(())
 }
 
-fn manifests<'a>(
-    context: &Context<'a>,
-) -> Result<BTreeMap<&'a str, Manifest>, PhaseError> {
+fn manifests<'a>(context: &Context<'a>) -> Result<BTreeMap<&'a str, Manifest>, PhaseError> {
     context
         .campaign
         .candidates
@@ -150,11 +151,14 @@ fn is_done(context: &Context, check: &Check) -> Result<bool, PhaseError> {
     };
     let known = stored.value;
     let log = kat_log(check.identity, check.kind);
-    Ok(
-        Some(&known.library.sha256) == check.built.libraries.get(check.kind.name()).map(|l| &l.sha256)
-            && known.manifest_sha256.as_ref() == Some(&check.manifest.sha256)
-            && hash::sha256_file(&context.book.path(&log)).is_ok_and(|sha| sha == known.log_sha256),
-    )
+    Ok(Some(&known.library.sha256)
+        == check
+            .built
+            .libraries
+            .get(check.kind.name())
+            .map(|l| &l.sha256)
+        && known.manifest_sha256.as_ref() == Some(&check.manifest.sha256)
+        && hash::sha256_file(&context.book.path(&log)).is_ok_and(|sha| sha == known.log_sha256))
 }
 
 async fn run_all(
@@ -174,19 +178,21 @@ async fn run_all(
     }
     let queue: RefCell<VecDeque<Check>> = RefCell::new(checks.into());
     let workers = context.allowed.len().max(1);
-    let lanes = (0..workers).map(|_| -> std::pin::Pin<Box<dyn std::future::Future<Output = _> + '_>> {
-        Box::pin(async {
-            loop {
-                let Some(check) = queue.borrow_mut().pop_front() else {
-                    return Ok(());
-                };
-                if let Err(error) = run_one(context, &check, keep_text).await {
-                    queue.borrow_mut().clear();
-                    return Err(error);
+    let lanes = (0..workers).map(
+        |_| -> std::pin::Pin<Box<dyn std::future::Future<Output = _> + '_>> {
+            Box::pin(async {
+                loop {
+                    let Some(check) = queue.borrow_mut().pop_front() else {
+                        return Ok(());
+                    };
+                    if let Err(error) = run_one(context, &check, keep_text).await {
+                        queue.borrow_mut().clear();
+                        return Err(error);
+                    }
                 }
-            }
-        })
-    });
+            })
+        },
+    );
     for end in together::all(lanes.collect()).await {
         end?;
     }
@@ -225,7 +231,9 @@ async fn run_one(
         Some(detail) => format!("{word}: {detail}"),
         None => word.to_owned(),
     };
-    context.book.write(&kat_file(check.identity, check.kind), &evidence)?;
+    context
+        .book
+        .write(&kat_file(check.identity, check.kind), &evidence)?;
     context.progress.event(Event::Step {
         label: &label,
         planned: Duration::ZERO,
@@ -240,11 +248,16 @@ async fn run_one(
 fn task(check: &Check, keep_text: bool) -> KatTask {
     let flow = check.candidate.kat.flow;
     let entries: Vec<&Entry> = check.manifest.of(&check.identity.label).collect();
-    let mut modes = vec![first_vector(flow)];
     let is_timed = check.kind == LibraryKind::Timed;
-    if is_timed {
-        modes.extend(entries.iter().map(|e| e.mode.clone()).filter(|m| *m != modes[0]));
-    }
+    let first = first_vector(flow);
+    let published = entries.iter().map(|e| e.mode.clone());
+    let modes = match is_timed {
+        true => published
+            .filter(|m| *m != first)
+            .chain([first.clone()])
+            .collect(),
+        false => vec![first],
+    };
     let name = entries.iter().find(|e| e.mode.mode == "rsp");
     let instance = check
         .candidate
@@ -253,7 +266,9 @@ fn task(check: &Check, keep_text: bool) -> KatTask {
         .find(|i| i.label == check.identity.label);
     KatTask {
         flow,
-        name: name.map_or(check.identity.label.as_str(), |e| e.name()).to_owned(),
+        name: name
+            .map_or(check.identity.label.as_str(), |e| e.name())
+            .to_owned(),
         vectors: match is_timed {
             // Without published digests the whole flow still shows whether the library works.
             true if entries.is_empty() => Some(vectors(flow)),
@@ -338,7 +353,12 @@ fn judge(context: &Context, check: &Check, answer: &Answer) -> Result<Judged, Ph
             }
         },
     };
-    Ok(compare(check.candidate.kat.flow, outcome, &published(check), expected.as_deref()))
+    Ok(compare(
+        check.candidate.kat.flow,
+        outcome,
+        &published(check),
+        expected.as_deref(),
+    ))
 }
 
 /// Result word of a failure that the worker tells.
@@ -383,7 +403,7 @@ fn compare(
         mode: mode.to_owned(),
         expected: expected.map(str::to_owned),
         found: found(mode).map(|d| d.sha256.clone()),
-        records: found(mode).map_or(0, |d| d.records),
+        records: found(mode).map(|d| d.records),
     };
     let mut digests: Vec<KatDigestRecord> = published
         .iter()
@@ -398,7 +418,7 @@ fn compare(
     let short = published
         .iter()
         .zip(&digests)
-        .find(|(entry, digest)| digest.records != covers(flow, &entry.mode));
+        .find(|(entry, digest)| digest.records != Some(covers(flow, &entry.mode)));
     let whole = published
         .iter()
         .any(|entry| covers(flow, &entry.mode) >= vectors(flow));
@@ -406,16 +426,22 @@ fn compare(
         let text = format!(
             "{}: {} records were made, the manifest covers {}",
             digest.mode,
-            digest.records,
+            digest.records.unwrap_or(0),
             covers(flow, &entry.mode)
         );
         (KatResult::Mismatch, Some(text))
     } else if let Some(digest) = wrong {
-        (KatResult::Mismatch, Some(format!("{}: the digest differs", digest.mode)))
+        (
+            KatResult::Mismatch,
+            Some(format!("{}: the digest differs", digest.mode)),
+        )
     } else if of_timed.is_some() || whole {
         (KatResult::Pass, None)
     } else if published.is_empty() {
-        (KatResult::Nokat, Some("the manifest has no line for it".into()))
+        (
+            KatResult::Nokat,
+            Some("the manifest has no line for it".into()),
+        )
     } else {
         let text = "only the first records are published, and they are equal";
         (KatResult::Partial, Some(text.into()))
@@ -446,27 +472,7 @@ fn evidence(
         head.status = Status::Failed;
         head.reason = Some(reason(judged.result, judged.detail.as_deref()));
     }
-    let not_made = || Reason::new(ReasonCode::NotRecorded, "the run did not get so far");
-    if outcome.and_then(|o| o.flips).is_none() {
-        let why = match check.kind {
-            LibraryKind::Timed => not_made(),
-            _ => Reason::new(ReasonCode::NotInPlan, "flips are tried on the timed library"),
-        };
-        head.missing.insert("/flips".into(), why);
-    }
-    for (n, digest) in judged.digests.iter().enumerate() {
-        if digest.expected.is_none() {
-            let why = "the manifest does not hold the first vector alone; others are compared with it";
-            head.missing.insert(
-                format!("/digests/{n}/expected"),
-                Reason::new(ReasonCode::NotInPlan, why),
-            );
-        }
-        if digest.found.is_none() {
-            head.missing.insert(format!("/digests/{n}/found"), not_made());
-        }
-    }
-    Ok(KatEvidence {
+    let mut evidence = KatEvidence {
         head,
         library: LibraryRef {
             kind: check.kind,
@@ -480,13 +486,29 @@ fn evidence(
         detail: judged.detail,
         digests: judged.digests,
         manifest_sha256: Some(check.manifest.sha256.clone()),
-        text_bytes: outcome.map_or(0, |o| o.text_bytes),
+        text_bytes: outcome.map(|o| o.text_bytes),
         flips: outcome.and_then(|o| o.flips),
         log: log_file,
         log_sha256,
-        start,
-        end: clock::utc_now(),
-    })
+        start: Some(start),
+        end: Some(clock::utc_now()),
+    };
+    evidence::explain_with(&mut evidence, |pointer| missing(pointer, check.kind));
+    Ok(evidence)
+}
+
+fn missing(pointer: &str, kind: LibraryKind) -> Option<Reason> {
+    let (code, text) = match (pointer, kind) {
+        ("/flips", LibraryKind::Timed) | ("/digests/*/found", _) => {
+            (ReasonCode::NotRecorded, "the run did not get so far")
+        }
+        ("/digests/*/expected", _) => (
+            ReasonCode::NotInPlan,
+            "the manifest does not hold it; other libraries are compared with it",
+        ),
+        _ => return None,
+    };
+    Some(Reason::new(code, text))
 }
 
 /// The log: what the worker says it did, what the library printed, and the result as its last line.
@@ -506,10 +528,13 @@ fn log(check: &Check, answer: &Answer, outcome: Option<&KatOutcome>, judged: &Ju
             digest.mode,
             digest.expected.as_deref().unwrap_or("-"),
             digest.found.as_deref().unwrap_or("-"),
-            digest.records
+            digest.records.unwrap_or(0)
         ));
     }
-    for (name, capture) in [("stdout", &answer.outcome.stdout), ("stderr", &answer.outcome.stderr)] {
+    for (name, capture) in [
+        ("stdout", &answer.outcome.stdout),
+        ("stderr", &answer.outcome.stderr),
+    ] {
         if capture.bytes() > 0 {
             lines.push(format!("{name}, {} bytes:", capture.bytes()));
             lines.extend(capture.evidence().head.lines().map(|l| format!("  {l}")));
@@ -633,20 +658,85 @@ mod tests {
     #[test]
     fn the_result_follows_from_the_digests() {
         use KatResult::{Mismatch, Nokat, Partial, Pass};
-        let iccs = outcome(&[("strict:1", "f", 1), ("strict", "s", 10), ("nolen", "n", 10), ("strict:3", "3", 3)]);
+        let iccs = outcome(&[
+            ("strict:1", "f", 1),
+            ("strict", "s", 10),
+            ("nolen", "n", 10),
+            ("strict:3", "3", 3),
+        ]);
         let nist = outcome(&[("nistkat", "k", 1), ("rsp", "r", 100)]);
         let cases: [(KatFlow, &KatOutcome, Vec<Entry>, Option<&str>, KatResult); 13] = [
-            (KatFlow::Iccs, &iccs, vec![entry("strict", None, "s")], None, Pass),
-            (KatFlow::Iccs, &iccs, vec![entry("nolen", None, "n")], None, Pass),
-            (KatFlow::Iccs, &iccs, vec![entry("strict", None, "x")], None, Mismatch),
-            (KatFlow::Iccs, &iccs, vec![entry("strict", None, "s"), entry("nolen", None, "x")], None, Mismatch),
+            (
+                KatFlow::Iccs,
+                &iccs,
+                vec![entry("strict", None, "s")],
+                None,
+                Pass,
+            ),
+            (
+                KatFlow::Iccs,
+                &iccs,
+                vec![entry("nolen", None, "n")],
+                None,
+                Pass,
+            ),
+            (
+                KatFlow::Iccs,
+                &iccs,
+                vec![entry("strict", None, "x")],
+                None,
+                Mismatch,
+            ),
+            (
+                KatFlow::Iccs,
+                &iccs,
+                vec![entry("strict", None, "s"), entry("nolen", None, "x")],
+                None,
+                Mismatch,
+            ),
             (KatFlow::Iccs, &iccs, vec![], None, Nokat),
-            (KatFlow::Iccs, &iccs, vec![entry("strict", Some(3), "3")], None, Partial),
-            (KatFlow::Iccs, &iccs, vec![entry("strict", Some(3), "x")], None, Mismatch),
-            (KatFlow::Iccs, &iccs, vec![entry("strict", Some(30), "s")], None, Mismatch),
-            (KatFlow::Nist, &nist, vec![entry("nistkat", None, "k"), entry("rsp", None, "r")], None, Pass),
-            (KatFlow::Nist, &nist, vec![entry("nistkat", None, "k")], None, Partial),
-            (KatFlow::Nist, &nist, vec![entry("nistkat", None, "k"), entry("rsp", None, "x")], None, Mismatch),
+            (
+                KatFlow::Iccs,
+                &iccs,
+                vec![entry("strict", Some(3), "3")],
+                None,
+                Partial,
+            ),
+            (
+                KatFlow::Iccs,
+                &iccs,
+                vec![entry("strict", Some(3), "x")],
+                None,
+                Mismatch,
+            ),
+            (
+                KatFlow::Iccs,
+                &iccs,
+                vec![entry("strict", Some(30), "s")],
+                None,
+                Mismatch,
+            ),
+            (
+                KatFlow::Nist,
+                &nist,
+                vec![entry("nistkat", None, "k"), entry("rsp", None, "r")],
+                None,
+                Pass,
+            ),
+            (
+                KatFlow::Nist,
+                &nist,
+                vec![entry("nistkat", None, "k")],
+                None,
+                Partial,
+            ),
+            (
+                KatFlow::Nist,
+                &nist,
+                vec![entry("nistkat", None, "k"), entry("rsp", None, "x")],
+                None,
+                Mismatch,
+            ),
             (KatFlow::Iccs, &iccs, vec![], Some("f"), Pass),
             (KatFlow::Iccs, &iccs, vec![], Some("x"), Mismatch),
         ];
@@ -668,10 +758,18 @@ mod tests {
     #[test]
     fn fewer_records_than_published_are_a_mismatch_with_that_reason() {
         let strict = entry("strict", None, "s");
-        let judged = compare(KatFlow::Iccs, &outcome(&[("strict", "s", 9)]), &[&strict], None);
+        let judged = compare(
+            KatFlow::Iccs,
+            &outcome(&[("strict", "s", 9)]),
+            &[&strict],
+            None,
+        );
         assert_eq!(judged.result, KatResult::Mismatch);
         let detail = judged.detail.unwrap();
-        assert_eq!(detail, "strict: 9 records were made, the manifest covers 10");
+        assert_eq!(
+            detail,
+            "strict: 9 records were made, the manifest covers 10"
+        );
     }
 
     #[test]

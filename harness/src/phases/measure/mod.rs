@@ -1,11 +1,344 @@
-//! measure
-pub mod disturb;
-pub mod order;
-pub mod slots;
+//! The measure phase: every trial a fresh worker, all operations interleaved, one record each.
+//!
+//! [`order`] says what comes when and on which CPU, [`item`] what a record needs, [`attempt`] what an
+//! answer becomes, [`disturb`] what disturbed it, [`slots`] which attempt counts, [`record`] what the
+//! record makes of it. The record is rewritten after each attempt, so that nothing measured is lost.
+//!
+//! Under emulation an operation is run once to see that it works; no time is recorded.
+
+mod attempt;
+mod disturb;
+mod item;
+mod order;
+mod record;
+mod slots;
+
+use super::context::{Context, PhaseError};
+use super::{inputs, together, Lane};
+use crate::evidence::journal::JournalEvent;
+use crate::evidence::{Exit, Reason, ReasonCode, Status};
+use crate::host::facts::{self, Root};
+use crate::progress::{Event, StepEnd};
+use crate::worker::{Answer, Job};
+use disturb::{Normal, Outside};
+use item::Item;
+use order::Slot;
+use protocol::{MeasureTask, Measured, Task};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// Name of the phase.
+pub const NAME: &str = "measure";
+
+/// Runs the phase.
+pub async fn run(context: &Context<'_>) -> Result<(), PhaseError> {
+    let build = context.build()?;
+    let mut items = item::all(context, &build)?;
+    let start = Instant::now();
+    if context.is_emulated() {
+        functional(context, &items).await?;
+    } else {
+        give_cpus(context, &mut items);
+        measure(context, &items).await?;
+    }
+    context.progress.event(Event::End {
+        phase: NAME,
+        took: start.elapsed(),
+    });
+    Ok(())
+}
+
+/// All operations of an instance on one CPU, the load spread; who has begun keeps his.
+fn give_cpus(context: &Context, items: &mut [Item]) {
+    let mut costs: BTreeMap<String, f64> = BTreeMap::new();
+    let mut fixed = BTreeMap::new();
+    for item in items.iter() {
+        let group = item.row.identity.subject();
+        let trials = f64::from(context.plan.trials);
+        *costs.entry(group.clone()).or_default() += trials * item.attempt_s();
+        if let Some(cpu) = item.record.borrow().cpu {
+            fixed.insert(group, cpu);
+        }
+    }
+    let assigned = order::assign(&costs, &fixed, &context.cpus);
+    for item in items {
+        if let Some(&cpu) = assigned.get(&item.row.identity.subject()) {
+            item.cpu = cpu;
+            item.rules.clock_hz = context.clock_hz.get(&cpu).copied();
+        }
+    }
+}
+
+async fn measure(context: &Context<'_>, items: &[Item<'_>]) -> Result<(), PhaseError> {
+    let listed: Vec<order::Item> = items
+        .iter()
+        .map(|item| order::Item {
+            key: item.key(),
+            trials: item.record.borrow().plan.trials,
+            deferred: item.row.deferred,
+        })
+        .collect();
+    let seed = context.book.directory().order_seed();
+    let slots: Vec<Slot> = order::schedule(seed, &listed)
+        .into_iter()
+        .filter(|slot| is_open(&items[slot.item], slot.trial))
+        .collect();
+    let planned: f64 = slots.iter().map(|slot| items[slot.item].attempt_s()).sum();
+    context.progress.event(Event::Begin {
+        phase: NAME,
+        steps: slots.len(),
+        planned: Duration::from_secs_f64(planned / context.cpus.len() as f64),
+    });
+    let cpus: Vec<u32> = {
+        let mut cpus: Vec<u32> = items.iter().map(|item| item.cpu).collect();
+        cpus.sort();
+        cpus.dedup();
+        cpus
+    };
+    let slots = &slots;
+    // One lane that cannot go on ends the others after their attempt.
+    let halt = &std::cell::Cell::new(false);
+    let lanes = cpus.into_iter().map(|cpu| -> Lane<'_> {
+        Box::pin(async move {
+            for slot in slots.iter().filter(|slot| items[slot.item].cpu == cpu) {
+                if halt.get() {
+                    break;
+                }
+                let end = run_slot(context, &items[slot.item], slot.trial).await;
+                halt.set(halt.get() || end.is_err());
+                end?;
+            }
+            Ok(())
+        })
+    });
+    for end in together::all(lanes.collect()).await {
+        end?;
+    }
+    Ok(())
+}
+
+fn is_open(item: &Item, trial: u32) -> bool {
+    let record = item.record.borrow();
+    record.head.status == Status::Partial
+        && slots::is_open(&record.trials[trial as usize], item.rules.repeats)
+}
+
+/// All attempts that a slot needs.
+async fn run_slot(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Result<(), PhaseError> {
+    while is_open(item, trial) {
+        if context.stop.is_requested() {
+            return Err(PhaseError::Interrupted);
+        }
+        say_retry(context, item, trial)?;
+        run_attempt(context, item, trial).await?;
+    }
+    let record = item.record.borrow();
+    let text = record.head.reason.as_ref().map(|r| r.text.clone());
+    context.progress.event(Event::Step {
+        label: &item.key(),
+        planned: Duration::from_secs_f64(item.attempt_s() / context.cpus.len() as f64),
+        end: match (record.head.status, &text) {
+            (Status::Failed, Some(text)) => StepEnd::Bad(text),
+            (Status::Complete, _) => StepEnd::Good("measured"),
+            _ => StepEnd::Silent,
+        },
+    });
+    Ok(())
+}
+
+/// A line in the journal when a disturbed attempt is about to be repeated.
+fn say_retry(context: &Context, item: &Item, trial: u32) -> Result<(), PhaseError> {
+    let record = item.record.borrow();
+    let last = record.trials[trial as usize].attempts.last();
+    if let Some(last) = last.filter(|a| a.exit == Exit::Ok) {
+        context.book.log(JournalEvent::Retry {
+            record: item.file.clone(),
+            trial,
+            flags: last.flags.iter().map(|flag| flag.name.clone()).collect(),
+        })?;
+    }
+    Ok(())
+}
+
+/// One fresh worker for one slot, and the record rewritten.
+async fn run_attempt(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Result<(), PhaseError> {
+    let task = task(context, item, trial).await?;
+    let attempt_number = item.record.borrow().trials[trial as usize].attempts.len();
+    context.book.log(JournalEvent::AttemptBegun {
+        record: item.file.clone(),
+        trial,
+        attempt: attempt_number as u32,
+    })?;
+    let root = Root::default();
+    let before = Seen::of(&root, context, item.cpu);
+    let answer = ask(context, item, task, Some(item.cpu)).await?;
+    let outside = before.until(&Seen::of(&root, context, item.cpu), &answer);
+    let mut record = item.record.borrow_mut();
+    let (mut attempt, measured) = attempt::of(&answer, context.session())?;
+    attempt.steal = outside.steal;
+    if let Some(measured) = measured {
+        let normal = Normal {
+            limits: &context.plan.disturbed,
+            clock_hz: item.rules.clock_hz,
+            minor_faults: record::reference_faults(&record, trial),
+        };
+        attempt.flags = disturb::flags(measured, outside, normal);
+        if record::changes_source(&record, measured) {
+            attempt.exit = Exit::Interrupted;
+            attempt.detail = Some("it counted with another source than the record's".into());
+        }
+    }
+    let was_interrupted = attempt.detail.as_deref() == Some(slots::CUT_OFF);
+    record.cpu = Some(item.cpu);
+    let session = context.sessions.last().expect("a phase runs in a session");
+    record::add(&mut record, trial, attempt, measured, session, item.rules);
+    context.book.write(&item.file, &*record)?;
+    match was_interrupted {
+        true => Err(PhaseError::Interrupted),
+        false => Ok(()),
+    }
+}
+
+async fn ask(
+    context: &Context<'_>,
+    item: &Item<'_>,
+    task: Task,
+    cpu: Option<u32>,
+) -> Result<Answer, PhaseError> {
+    let limit = item.record.borrow().plan.timeout_s;
+    context
+        .ask(Job {
+            task,
+            library: Some(item.library.clone()),
+            cpu,
+            limit: Duration::from_secs_f64(limit),
+            file: None,
+        })
+        .await
+}
+
+async fn task(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Result<Task, PhaseError> {
+    if item.prepared.borrow().is_none() {
+        // It was made when the operation was calibrated; a library that cannot make it again is
+        // told so by the attempt itself, which then makes its own.
+        let key = inputs::prepared_key(context, item.built, Some(item.cpu)).await?;
+        item.prepared.replace(Some(key.ok().flatten()));
+    }
+    let prepared = item.prepared.borrow().clone().flatten();
+    let record = item.record.borrow();
+    Ok(Task::Measure(MeasureTask {
+        operation: item.operation,
+        inputs: inputs::inputs(context, &item.row.identity, trial, prepared.as_ref()),
+        iterations: record.plan.iterations,
+        warmups: record.plan.warmups,
+        cost_ns: (item.cost.call_s * 1e9).ceil() as u64,
+        sources: record::sources(&record),
+    }))
+}
+
+/// Counters of the machine at one moment.
+struct Seen {
+    steal: Option<u64>,
+    sibling_busy: Option<u64>,
+    throttled: Option<u64>,
+}
+
+impl Seen {
+    fn of(root: &Root, context: &Context, cpu: u32) -> Self {
+        let siblings = context.siblings.get(&cpu).map_or(&[][..], Vec::as_slice);
+        Seen {
+            steal: facts::steal_ticks(root, cpu),
+            sibling_busy: siblings
+                .iter()
+                .map(|&sibling| facts::busy_ticks(root, sibling))
+                .sum(),
+            throttled: facts::throttled(root, cpu),
+        }
+    }
+
+    fn until(&self, after: &Seen, answer: &Answer) -> Outside {
+        let more = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
+        Outside {
+            elapsed: answer.outcome.elapsed,
+            steal: more(self.steal, after.steal),
+            sibling_busy: more(self.sibling_busy, after.sibling_busy),
+            throttled: more(self.throttled, after.throttled),
+        }
+    }
+}
+
+/// Runs each open item once, side by side, and records that it works.
+async fn functional(context: &Context<'_>, items: &[Item<'_>]) -> Result<(), PhaseError> {
+    let open: VecDeque<&Item> = items.iter().filter(|item| item.is_open()).collect();
+    context.progress.event(Event::Begin {
+        phase: NAME,
+        steps: open.len(),
+        planned: Duration::ZERO,
+    });
+    let queue = &std::cell::RefCell::new(open);
+    let lanes = context.allowed.iter().map(|_| -> Lane<'_> {
+        Box::pin(async move {
+            loop {
+                let Some(item) = queue.borrow_mut().pop_front() else {
+                    return Ok(());
+                };
+                if let Err(error) = run_once(context, item).await {
+                    queue.borrow_mut().clear();
+                    return Err(error);
+                }
+            }
+        })
+    });
+    for end in together::all(lanes.collect()).await {
+        end?;
+    }
+    Ok(())
+}
+
+async fn run_once(context: &Context<'_>, item: &Item<'_>) -> Result<(), PhaseError> {
+    let answer = ask(context, item, task(context, item, 0).await?, None).await?;
+    let (attempt, measured) = attempt::of(&answer, context.session())?;
+    let mut record = item.record.borrow_mut();
+    record.trials = Vec::new();
+    record.head.sessions = context.sessions.last().cloned().into_iter().collect();
+    (record.head.status, record.head.reason) = match (attempt.exit, measured) {
+        (Exit::Interrupted, _) => return Err(PhaseError::Interrupted),
+        (Exit::Ok, Some(measured)) => {
+            record::note_inputs(&mut record, 0, measured);
+            (Status::Skipped, Some(worked(measured)))
+        }
+        _ => {
+            let slot = crate::evidence::Trial {
+                attempts: vec![attempt],
+                counted: None,
+            };
+            slots::status(&[slot], 0)
+        }
+    };
+    record::explain(&mut record, None, &BTreeMap::new());
+    context.book.write(&item.file, &*record)?;
+    let text = record.head.reason.as_ref().map(|r| r.text.clone());
+    context.progress.event(Event::Step {
+        label: &item.key(),
+        planned: Duration::ZERO,
+        end: match (record.head.status, &text) {
+            (Status::Failed, Some(text)) => StepEnd::Bad(text),
+            _ => StepEnd::Good("works"),
+        },
+    });
+    Ok(())
+}
+
+fn worked(measured: &Measured) -> Reason {
+    let calls = measured.calls;
+    let text =
+        format!("emulated: {calls} call was made and its result verified; its time means nothing");
+    Reason::new(ReasonCode::Emulated, text)
+}
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::evidence::{Attempt, Exit};
+    use crate::evidence::*;
     use protocol::*;
 
     /// A measured attempt of so many calls in so many nanoseconds, with nothing else remarkable.
@@ -55,34 +388,42 @@ pub(crate) mod tests {
 
     /// An attempt that ended so.
     pub fn attempt(exit: Exit) -> Attempt {
-        Attempt {
-            session: 0,
-            started_utc: None,
-            exit,
-            detail: None,
-            calls: 0,
-            nanoseconds: 0,
-            cycles: None,
-            ticks: None,
-            instructions: None,
-            time_enabled: None,
-            time_running: None,
-            batch: None,
-            samples: Vec::new(),
-            rest: None,
-            user_ns: None,
-            system_ns: None,
-            switches: None,
-            faults: None,
-            steal: None,
-            baseline_rss_bytes: None,
-            peak_rss_bytes: None,
-            cpu_before: None,
-            cpu_after: None,
-            flags: Vec::new(),
-            stdout: None,
-            stderr: None,
-            command: Vec::new(),
+        super::attempt::empty(exit)
+    }
+
+    /// A record without attempts.
+    pub fn record(trials: u32) -> TimingRecord {
+        let plan = &crate::config::defaults::defaults().plans["quick"];
+        let cost = crate::plan::Cost {
+            call_s: 1e-3,
+            preparation_s: 0.0,
+        };
+        TimingRecord {
+            head: Head {
+                schema: SCHEMA.into(),
+                kind: Kind::Timing,
+                identity: "c/l/ref/reference".parse().unwrap(),
+                origin: Origin::Independent,
+                class: Class::Local,
+                system: "local".into(),
+                status: Status::Partial,
+                reason: None,
+                host_token: Some("00".into()),
+                sessions: Vec::new(),
+                missing: Default::default(),
+            },
+            operation: Operation::Verify,
+            aa: false,
+            plan: crate::plan::measure(plan, cost),
+            kat: None,
+            libraries: Libraries { timed: None },
+            inputs: super::record::no_inputs(InputRule::Fresh, 64),
+            cycle_source: super::record::unknown_source(),
+            cpu: None,
+            sizes: None,
+            host_ready: None,
+            trials: super::record::empty_trials(trials),
+            derived: None,
         }
     }
 }

@@ -1,0 +1,270 @@
+//! The calibrate phase: what one call of each operation costs, and the digests of trial 0's outputs,
+//! which must be the same for every code and architecture.
+//!
+//! Instances go through a queue, one at a time on each measured CPU. Under emulation times mean
+//! nothing and only the digests are kept.
+
+use super::context::{library, Context, PhaseError, Row};
+use super::{inputs, kat, together};
+use crate::evidence::{
+    self, calibrate_file, BuildFile, BuildRow, CalibrateEvidence, Head, Kind, LibraryKind,
+    LibraryRef, Reason, ReasonCode, Status,
+};
+use crate::plan;
+use crate::progress::{Event, StepEnd};
+use crate::worker::Job;
+use protocol::{Body, Calibrated, Operation, Task, TRIAL_CALIBRATE};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// Name of the phase.
+pub const NAME: &str = "calibrate";
+
+/// Operations of one instance (all its codes and builds), so that one CPU has all of them.
+type Group<'a> = Vec<(&'a Row, &'a BuildRow, Operation)>;
+
+/// Runs the phase.
+pub async fn run(context: &Context<'_>) -> Result<(), PhaseError> {
+    let build = context.build()?;
+    let groups = open_groups(context, &build)?;
+    let start = Instant::now();
+    let steps = groups.iter().map(Vec::len).sum();
+    context.progress.event(Event::Begin {
+        phase: NAME,
+        steps,
+        planned: Duration::ZERO,
+    });
+    if steps == 0 {
+        return Ok(());
+    }
+    let queue: RefCell<VecDeque<Group>> = RefCell::new(groups.into());
+    let queue = &queue;
+    let lanes = context.cpus.iter().map(|&cpu| -> super::Lane<'_> {
+        Box::pin(async move {
+            loop {
+                let Some(group) = queue.borrow_mut().pop_front() else {
+                    return Ok(());
+                };
+                if let Err(error) = calibrate_group(context, group, cpu).await {
+                    queue.borrow_mut().clear();
+                    return Err(error);
+                }
+            }
+        })
+    });
+    for end in together::all(lanes.collect()).await {
+        end?;
+    }
+    context.progress.event(Event::End {
+        phase: NAME,
+        took: start.elapsed(),
+    });
+    Ok(())
+}
+
+/// What is not calibrated yet, by instance in page order.
+fn open_groups<'a>(
+    context: &'a Context<'_>,
+    build: &'a BuildFile,
+) -> Result<Vec<Group<'a>>, PhaseError> {
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    let mut order = Vec::new();
+    for row in context.active() {
+        if kat::gate(context, build, &row.identity, LibraryKind::Timed)?.is_err() {
+            continue;
+        }
+        let Some(built) = build.rows.iter().find(|b| b.identity == row.identity) else {
+            continue;
+        };
+        for &operation in &row.operations {
+            if is_done(context, built, operation)? {
+                continue;
+            }
+            let subject = row.identity.subject();
+            if !order.contains(&subject) {
+                order.push(subject.clone());
+            }
+            groups
+                .entry(subject)
+                .or_default()
+                .push((row, built, operation));
+        }
+    }
+    Ok(order.iter().filter_map(|s| groups.remove(s)).collect())
+}
+
+fn is_done(context: &Context, built: &BuildRow, operation: Operation) -> Result<bool, PhaseError> {
+    let file = calibrate_file(&built.identity, operation);
+    let known = context.book.read::<CalibrateEvidence>(&file)?;
+    let timed = built.libraries.get(LibraryKind::Timed.name());
+    Ok(known.is_some_and(|k| Some(&k.value.library.sha256) == timed.map(|l| &l.sha256)))
+}
+
+async fn calibrate_group(
+    context: &Context<'_>,
+    group: Group<'_>,
+    cpu: u32,
+) -> Result<(), PhaseError> {
+    for (row, built, operation) in group {
+        // Once per library: with its first operation.
+        let outputs = row.operations.first() == Some(&operation);
+        let evidence = calibrate(context, built, operation, outputs, cpu).await?;
+        let file = calibrate_file(&built.identity, operation);
+        context.book.write(&file, &evidence)?;
+        let text = evidence.head.reason.as_ref().map(|r| r.text.clone());
+        context.progress.event(Event::Step {
+            label: &built.identity.operation_key(operation),
+            planned: Duration::ZERO,
+            end: match (&evidence.head.status, &text) {
+                (Status::Failed, Some(text)) => StepEnd::Bad(text),
+                _ => StepEnd::Silent,
+            },
+        });
+    }
+    Ok(())
+}
+
+async fn calibrate(
+    context: &Context<'_>,
+    built: &BuildRow,
+    operation: Operation,
+    outputs: bool,
+    cpu: u32,
+) -> Result<CalibrateEvidence, PhaseError> {
+    let head = context.head(Kind::Calibrate, &built.identity);
+    let file = library(built, LibraryKind::Timed).expect("only rows that were built come here");
+    let library = LibraryRef {
+        kind: LibraryKind::Timed,
+        sha256: file.sha256.clone(),
+    };
+    let prepared = match inputs::prepared_key(context, built, Some(cpu)).await? {
+        Ok(prepared) => prepared,
+        Err(reason) => return Ok(failed(head, operation, library, reason)),
+    };
+    let answer = context
+        .ask(Job {
+            task: Task::Calibrate {
+                operation,
+                inputs: inputs::inputs(
+                    context,
+                    &built.identity,
+                    TRIAL_CALIBRATE,
+                    prepared.as_ref(),
+                ),
+                outputs,
+            },
+            library: Some(file),
+            cpu: Some(cpu),
+            limit: Duration::from_secs_f64(plan::calibrate_timeout_s(context.plan)),
+            file: None,
+        })
+        .await?;
+    let calibrated = match inputs::body(&answer)? {
+        Ok(Body::Calibrated(calibrated)) => calibrated,
+        Ok(_) => return Ok(failed(head, operation, library, inputs::other_answer())),
+        Err(reason) => return Ok(failed(head, operation, library, reason)),
+    };
+    let key_ns = match (&prepared, operation) {
+        (Some(key), _) => Some(key.keygen_ns),
+        // The calls themselves are key generations.
+        (None, Operation::Keygen) => None,
+        (None, _) => Some(calibrated.key_ns),
+    };
+    Ok(finished(
+        context, head, operation, library, calibrated, key_ns,
+    ))
+}
+
+fn finished(
+    context: &Context,
+    head: Head,
+    operation: Operation,
+    library: LibraryRef,
+    calibrated: &Calibrated,
+    key_ns: Option<u64>,
+) -> CalibrateEvidence {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let timed = !context.is_emulated();
+    let c_s = plan::cost_s(&calibrated.calls_ns).filter(|_| timed);
+    let mut evidence = CalibrateEvidence {
+        head,
+        operation,
+        library,
+        calls_ns: match timed {
+            true => calibrated.calls_ns.clone(),
+            false => Vec::new(),
+        },
+        c_s,
+        key_s: key_ns.map(seconds).or(c_s).filter(|_| timed),
+        preparation_s: Some(seconds(calibrated.key_ns + calibrated.preparation_ns))
+            .filter(|_| timed),
+        outputs: calibrated.outputs.clone(),
+    };
+    evidence::explain_with(&mut evidence, |pointer| match pointer {
+        "/outputs" => None,
+        _ => Some(Reason::new(
+            ReasonCode::Emulated,
+            "times of an emulated processor mean nothing",
+        )),
+    });
+    evidence
+}
+
+fn failed(
+    mut head: Head,
+    operation: Operation,
+    library: LibraryRef,
+    reason: Reason,
+) -> CalibrateEvidence {
+    head.status = Status::Failed;
+    head.reason = Some(reason.clone());
+    let mut evidence = CalibrateEvidence {
+        head,
+        operation,
+        library,
+        calls_ns: Vec::new(),
+        c_s: None,
+        key_s: None,
+        preparation_s: None,
+        outputs: None,
+    };
+    evidence::explain_with(&mut evidence, |_| Some(reason.clone()));
+    evidence
+}
+
+/// Calibration of an operation; `None` when it is not there.
+pub fn calibrated(
+    context: &Context,
+    row: &Row,
+    operation: Operation,
+) -> Result<Option<CalibrateEvidence>, PhaseError> {
+    let file = calibrate_file(&row.identity, operation);
+    Ok(context.book.read(&file)?.map(|stored| stored.value))
+}
+
+/// Identities whose trial 0 gave other outputs than another code of the same parameter set.
+pub fn different_outputs(context: &Context) -> Result<Vec<String>, PhaseError> {
+    let mut first: BTreeMap<String, (String, protocol::Outputs)> = BTreeMap::new();
+    let mut different = Vec::new();
+    for row in context.active() {
+        let Some(&operation) = row.operations.first() else {
+            continue;
+        };
+        let known = calibrated(context, row, operation)?;
+        let Some(outputs) = known.and_then(|k| k.outputs) else {
+            continue;
+        };
+        let identity = row.identity.to_string();
+        match first.get(&row.identity.subject()) {
+            Some((other, theirs)) if *theirs != outputs => different.push(format!(
+                "{identity} gives other keys or signatures than {other} from the same inputs"
+            )),
+            Some(_) => {}
+            None => {
+                first.insert(row.identity.subject(), (identity, outputs));
+            }
+        }
+    }
+    Ok(different)
+}

@@ -1,0 +1,347 @@
+//! The timing record from its first line to its last: made empty, and completed attempt by attempt.
+
+use super::slots;
+use crate::evidence::{
+    self, Attempt, CycleSourceRecord, DerivedTiming, Exit, InputsRecord, Reason, ReasonCode,
+    SeedRecord, SessionRef, SizesRecord, Status, TimingRecord, Trial,
+};
+use crate::stats::{self, TimingInput};
+use protocol::{Measured, SourceKind, SourceProbe};
+use std::collections::BTreeMap;
+
+/// What completing a record needs beside the attempts.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// Repeats of a disturbed attempt.
+    pub repeats: u32,
+    /// Whether the plan gives verdicts.
+    pub verdicts: bool,
+    /// Fixed core clock, hertz.
+    pub clock_hz: Option<f64>,
+}
+
+/// Slots without attempts.
+pub fn empty_trials(trials: u32) -> Vec<Trial> {
+    let empty = || Trial {
+        attempts: Vec::new(),
+        counted: None,
+    };
+    (0..trials).map(|_| empty()).collect()
+}
+
+/// A cycle source that nobody has opened yet.
+pub fn unknown_source() -> CycleSourceRecord {
+    let text = "no attempt has ended well yet";
+    CycleSourceRecord {
+        kind: SourceKind::None,
+        reason: Some(Reason::new(ReasonCode::NotRecorded, text)),
+        pmu: None,
+        event: None,
+        user_only: None,
+        access: None,
+        frequency_hz: None,
+        resolution: None,
+        read_cost_ns: None,
+        overhead: None,
+        self_test: None,
+    }
+}
+
+/// The source that an attempt counted with.
+fn source(probe: &SourceProbe, measured: &Measured) -> CycleSourceRecord {
+    let reason = probe.reason.as_ref().map(|(code, text)| {
+        let code = serde_json::from_value(serde_json::Value::String(code.clone()));
+        Reason::new(code.unwrap_or(ReasonCode::NotRecorded), text.clone())
+    });
+    let found = probe.source.as_ref();
+    CycleSourceRecord {
+        kind: found.map_or(SourceKind::None, |s| s.kind),
+        reason,
+        pmu: found.and_then(|s| s.pmu.clone()),
+        event: found.map(|s| s.event.clone()),
+        user_only: found.map(|s| s.user_only),
+        access: found.map(|s| s.access.clone()),
+        frequency_hz: found.and_then(|s| s.frequency_hz),
+        resolution: found.and_then(|s| s.resolution),
+        read_cost_ns: found.map(|s| s.read_cost_ns),
+        overhead: Some(measured.overhead.clone()),
+        self_test: found.map(|s| s.self_test.clone()),
+    }
+}
+
+/// Sources to ask for: what the record has already, else all that there are, best first.
+pub fn sources(record: &TimingRecord) -> Vec<SourceKind> {
+    match has_counted(record) {
+        true => vec![record.cycle_source.kind],
+        false => vec![SourceKind::Perf, SourceKind::Tsc, SourceKind::Cntvct],
+    }
+}
+
+fn has_counted(record: &TimingRecord) -> bool {
+    record.cycle_source.overhead.is_some()
+}
+
+/// Whether an answer counts with another source than the record's.
+pub fn changes_source(record: &TimingRecord, measured: &Measured) -> bool {
+    let kind = measured.source.source.as_ref();
+    has_counted(record) && kind.map_or(SourceKind::None, |s| s.kind) != record.cycle_source.kind
+}
+
+/// Minor page faults of the first counted trial before `trial`.
+pub fn reference_faults(record: &TimingRecord, trial: u32) -> Option<u64> {
+    record.trials[..trial as usize]
+        .iter()
+        .filter_map(Trial::counted_attempt)
+        .find_map(|attempt| attempt.faults.map(|faults| faults.minor))
+}
+
+/// Adds an attempt to a slot, with what the worker measured if it ended well.
+pub fn add(
+    record: &mut TimingRecord,
+    trial: u32,
+    attempt: Attempt,
+    measured: Option<&Measured>,
+    session: &SessionRef,
+    rules: Rules,
+) {
+    if let Some(measured) = measured.filter(|_| attempt.exit == Exit::Ok) {
+        note(record, trial, measured);
+    }
+    if !record.head.sessions.contains(session) {
+        record.head.sessions.push(session.clone());
+    }
+    let slot = &mut record.trials[trial as usize];
+    slot.attempts.push(attempt);
+    slot.counted = slots::counted(&slot.attempts);
+    settle(record, rules);
+}
+
+/// What is the same for all attempts, and the seeds of this one.
+fn note(record: &mut TimingRecord, trial: u32, measured: &Measured) {
+    if !has_counted(record) {
+        record.cycle_source = source(&measured.source, measured);
+    }
+    note_inputs(record, trial, measured);
+}
+
+/// Inputs and sizes, which do not depend on the machine.
+pub fn note_inputs(record: &mut TimingRecord, trial: u32, measured: &Measured) {
+    if record.sizes.is_none() {
+        record.inputs.keys = Some(measured.keys);
+        record.inputs.messages = Some(measured.messages);
+        record.sizes = Some(SizesRecord {
+            public_key_bytes: measured.sizes.pk,
+            secret_key_bytes: measured.sizes.sk,
+            signature_bytes: measured.sizes.sn,
+        });
+    }
+    for (role, seed) in &measured.seeds {
+        let seeds = &mut record.inputs.seeds;
+        if !seeds.iter().any(|s| s.trial == trial && s.role == *role) {
+            seeds.push(SeedRecord {
+                trial,
+                role: role.clone(),
+                seed: seed.clone(),
+            });
+        }
+    }
+    record
+        .inputs
+        .seeds
+        .sort_by(|a, b| (a.trial, &a.role).cmp(&(b.trial, &b.role)));
+}
+
+/// Status, derived values and reasons, from what the slots hold now.
+pub fn settle(record: &mut TimingRecord, rules: Rules) {
+    (record.head.status, record.head.reason) = slots::status(&record.trials, rules.repeats);
+    let overhead = record.cycle_source.overhead.as_ref();
+    let input = TimingInput {
+        verdicts: rules.verdicts,
+        clock_hz: rules.clock_hz,
+        empty_call_s: overhead.map(|o| o.empty_call_ps as f64 / 1e12),
+    };
+    let derived = match record.head.status {
+        Status::Failed => None,
+        _ => stats::derive_timing(&record.trials, input),
+    };
+    let (derived, reasons) = match derived {
+        Some((derived, reasons)) => (Some(derived), reasons),
+        None => (None, BTreeMap::new()),
+    };
+    explain(record, derived, &reasons);
+}
+
+/// Sets the derived values, and a reason for each null.
+pub fn explain(
+    record: &mut TimingRecord,
+    derived: Option<DerivedTiming>,
+    reasons: &BTreeMap<String, Reason>,
+) {
+    record.derived = derived;
+    let known = Known {
+        derived: reasons,
+        source: record.cycle_source.kind,
+        no_counter: record.cycle_source.reason.clone(),
+        status: record.head.reason.clone(),
+    };
+    evidence::explain_with(record, |pointer| known.reason(pointer));
+}
+
+/// What the record knows about its nulls.
+struct Known<'a> {
+    derived: &'a BTreeMap<String, Reason>,
+    source: SourceKind,
+    no_counter: Option<Reason>,
+    status: Option<Reason>,
+}
+
+impl Known<'_> {
+    fn reason(&self, pointer: &str) -> Option<Reason> {
+        let field = pointer.strip_prefix("/derived/");
+        if let Some(known) = field.and_then(|field| self.derived.get(field)) {
+            return Some(known.clone());
+        }
+        let last = pointer.rsplit('/').next()?;
+        match last {
+            "fixed_iterations" => None,
+            "migrations" | "steal" => {
+                let text = "the kernel does not tell it here";
+                Some(Reason::new(ReasonCode::NotRecorded, text))
+            }
+            _ if last.ends_with("ticks") && self.source == SourceKind::Perf => {
+                Some(counts_cycles())
+            }
+            "instructions" | "time_enabled" | "time_running" => self.no_counter.clone(),
+            _ if last.ends_with("cycles") || last.ends_with("ticks") => self.no_counter.clone(),
+            _ if pointer.starts_with("/cycle_source/") => self.no_counter.clone(),
+            _ if pointer.starts_with("/trials/*/attempts/*/") => {
+                let text = "an attempt that did not end well has no figures";
+                Some(Reason::new(ReasonCode::NotRecorded, text))
+            }
+            _ => self.status.clone(),
+        }
+    }
+}
+
+fn counts_cycles() -> Reason {
+    let text = "the source counts core cycles, and no clock beside them";
+    Reason::new(ReasonCode::NotInPlan, text)
+}
+
+/// Inputs of a record before its first attempt.
+pub fn no_inputs(rule: protocol::InputRule, message_bytes: u32) -> InputsRecord {
+    InputsRecord {
+        message_bytes: Some(message_bytes),
+        rule: Some(rule),
+        seeds: Vec::new(),
+        keys: None,
+        messages: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::attempt::of_answer;
+    use super::super::tests::{attempt, measured, record};
+    use super::*;
+
+    const RULES: Rules = Rules {
+        repeats: 0,
+        verdicts: false,
+        clock_hz: None,
+    };
+
+    fn session(k: u32) -> SessionRef {
+        SessionRef {
+            k,
+            environment_sha256: "00".into(),
+        }
+    }
+
+    fn good(record: &mut TimingRecord, trial: u32, k: u32) {
+        let mut measured = measured(4, 400);
+        measured.seeds = vec![("message".into(), "aa".into()), ("key".into(), "bb".into())];
+        let attempt = of_answer(&measured);
+        add(record, trial, attempt, Some(&measured), &session(k), RULES);
+    }
+
+    #[test]
+    fn a_record_grows_to_complete_with_its_sessions_and_seeds() {
+        let mut record = record(3);
+        settle(&mut record, RULES);
+        assert_eq!(record.head.status, Status::Partial);
+        good(&mut record, 1, 0);
+        good(&mut record, 0, 1);
+        assert_eq!(
+            record.head.reason.as_ref().unwrap().code,
+            ReasonCode::Interrupted
+        );
+        good(&mut record, 2, 1);
+        assert_eq!(
+            (record.head.status, &record.head.reason),
+            (Status::Complete, &None)
+        );
+        assert_eq!(record.head.sessions, [session(0), session(1)]);
+        let seeds: Vec<_> = record
+            .inputs
+            .seeds
+            .iter()
+            .map(|s| (s.trial, s.role.as_str()))
+            .collect();
+        assert_eq!(seeds[..3], [(0, "key"), (0, "message"), (1, "key")]);
+        assert_eq!(record.derived.as_ref().unwrap().n, 12);
+    }
+
+    #[test]
+    fn a_failed_slot_fails_the_record_and_leaves_no_derived_value() {
+        let mut record = record(3);
+        good(&mut record, 0, 0);
+        add(
+            &mut record,
+            1,
+            attempt(Exit::CallFailed),
+            None,
+            &session(0),
+            RULES,
+        );
+        assert_eq!(record.head.status, Status::Failed);
+        assert_eq!(record.derived, None);
+        assert_eq!(record.head.missing["/derived"].code, ReasonCode::CallFailed);
+    }
+
+    #[test]
+    fn every_null_has_a_reason() {
+        let mut record = record(2);
+        good(&mut record, 0, 0);
+        add(
+            &mut record,
+            1,
+            attempt(Exit::Interrupted),
+            None,
+            &session(0),
+            RULES,
+        );
+        assert_eq!(
+            record.head.missing["/trials/*/attempts/*/user_ns"].text,
+            "an attempt that did not end well has no figures"
+        );
+        assert_eq!(
+            record.head.missing["/derived/ci95"].code,
+            ReasonCode::TooFewTrials
+        );
+        let mut again = record.clone();
+        evidence::explain(&mut again);
+        assert_eq!(again, record);
+    }
+
+    #[test]
+    fn a_record_keeps_to_one_source() {
+        let mut record = record(2);
+        assert_eq!(sources(&record).len(), 3);
+        good(&mut record, 0, 0);
+        assert_eq!(sources(&record), [SourceKind::None]);
+        assert!(!changes_source(&record, &measured(1, 1)));
+        record.cycle_source.kind = SourceKind::Tsc;
+        assert!(changes_source(&record, &measured(1, 1)));
+    }
+}

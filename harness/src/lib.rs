@@ -23,5 +23,7 @@ pub mod report;
 pub mod run;
 pub mod select;
 pub mod stats;
+#[doc(hidden)]
+pub mod testing;
 pub mod values;
 pub mod worker;

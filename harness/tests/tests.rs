@@ -7,4 +7,5 @@ mod drivers_dilithium;
 mod drivers_dove;
 mod drivers_iccs;
 mod process;
+mod report;
 mod support;

@@ -1,0 +1,319 @@
+//! A candidate's page.
+
+use super::common::{evidence_cell, page_name, why_null, Frame, Place, Rows};
+use super::{environment, memory, performance, symmetric};
+use crate::dataset::{Dataset, Entry};
+use crate::evidence::{CandidateInfo, Class, FlagsKind, KatResult, LibraryKind, Origin};
+use crate::identity::Identity;
+use crate::report::format;
+use crate::report::table::{Cell, Note, Notes, Table};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// All that `candidate.md` shows.
+#[derive(Debug, Clone, Serialize)]
+pub struct CandidatePage {
+    /// Top and foot.
+    pub frame: Frame,
+    /// The candidate.
+    pub candidate: Basics,
+    /// Assessment environment.
+    pub environment: Table,
+    /// KAT results.
+    pub kat: Table,
+    /// Means.
+    pub performance: Table,
+    /// Rows that were not planned or put off.
+    pub left_out: Option<Table>,
+    /// Trials.
+    pub trials: Option<Table>,
+    /// Calls.
+    pub calls: Option<Table>,
+    /// Image and resident set.
+    pub resident: Table,
+    /// Whether resident sets are maxima over processes, as the source of an import states them.
+    pub resident_maxima: bool,
+    /// Parts of the static image.
+    pub static_parts: Option<Table>,
+    /// Memory in isolation.
+    pub isolated: Option<Table>,
+    /// Sizes.
+    pub sizes: Table,
+    /// Verdict on symmetric primitives.
+    pub symmetric_verdict: Option<String>,
+    /// Symmetric share.
+    pub symmetric: Option<Table>,
+    /// Raw evidence.
+    pub evidence: Table,
+    /// All notes.
+    pub notes: Vec<Note>,
+}
+
+/// What is known of a candidate beside measurements.
+#[derive(Debug, Clone, Serialize)]
+pub struct Basics {
+    /// `sign-09`.
+    pub id: String,
+    /// `DOVE`.
+    pub name: String,
+    /// `public-key algorithm`.
+    pub category: String,
+    /// `digital signature`.
+    pub function: String,
+    /// `submission`, `upstream`, `independent`.
+    pub origin: String,
+    /// The same in a sentence.
+    pub origin_text: String,
+    /// Where the algorithm is specified.
+    pub specification: Option<String>,
+    /// The guide's versions that were measured.
+    pub versions: Vec<String>,
+    /// Labels.
+    pub labels: Vec<String>,
+    /// Links by name.
+    pub links: Vec<Link>,
+}
+
+/// A link of a candidate.
+#[derive(Debug, Clone, Serialize)]
+pub struct Link {
+    /// What it is.
+    pub name: String,
+    /// Where it leads.
+    pub href: String,
+}
+
+impl CandidatePage {
+    /// The page of a candidate of a dataset.
+    pub fn new(dataset: &Dataset, candidate: &CandidateInfo, place: &Place) -> Self {
+        let rows = Rows::of(dataset, candidate);
+        let mut notes = Notes::default();
+        let file = format!("{}.md", page_name(&candidate.id));
+        let frame = Frame::new(dataset, place, Some(&candidate.id), |system| {
+            system
+                .candidates
+                .contains(&candidate.id)
+                .then(|| file.clone())
+        });
+        let filled = |table: Table| (!table.is_empty()).then_some(table);
+        CandidatePage {
+            frame,
+            candidate: basics(&rows),
+            environment: environment::table(&rows, &mut notes),
+            kat: kat(&rows, &mut notes),
+            performance: performance::means(&rows, &mut notes),
+            left_out: left_out(&rows),
+            trials: filled(performance::trials(&rows, &mut notes)),
+            calls: filled(performance::calls(&rows, &mut notes)),
+            resident: memory::resident(&rows, &mut notes),
+            resident_maxima: dataset.campaign.class == Class::Imported,
+            static_parts: memory::static_parts(&rows, &mut notes),
+            isolated: memory::isolated(&rows, &mut notes),
+            sizes: sizes(&rows, &mut notes),
+            symmetric_verdict: symmetric::verdict(&rows),
+            symmetric: symmetric::table(&rows, &mut notes),
+            evidence: evidence(&rows, place),
+            notes: notes.into_list(),
+        }
+    }
+}
+
+fn basics(rows: &Rows) -> Basics {
+    let candidate = rows.candidate;
+    let measured: BTreeSet<&str> = rows
+        .each()
+        .filter(|key| rows.timing(key).is_some())
+        .filter_map(|key| rows.shown.iter().find(|id| ***id == key.0))
+        .map(|identity| identity.build.as_str())
+        .collect();
+    let mut labels: Vec<String> = Vec::new();
+    for identity in &rows.shown {
+        if !labels.contains(&identity.label) {
+            labels.push(identity.label.clone());
+        }
+    }
+    Basics {
+        id: candidate.id.clone(),
+        name: candidate.name.clone(),
+        category: candidate.category.clone(),
+        function: candidate.function.clone(),
+        origin: origin_word(candidate.origin).to_owned(),
+        origin_text: origin_text(candidate.origin).to_owned(),
+        specification: candidate.specification.clone(),
+        versions: in_guide_order(&measured),
+        labels,
+        links: candidate
+            .links
+            .iter()
+            .map(|(name, href)| Link {
+                name: name.clone(),
+                href: href.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// The guide's versions first, in its order.
+fn in_guide_order(builds: &BTreeSet<&str>) -> Vec<String> {
+    let guide = ["reference", "performance", "resource"];
+    let first = guide.into_iter().filter(|build| builds.contains(build));
+    let rest = builds
+        .iter()
+        .copied()
+        .filter(|build| !guide.contains(build));
+    first.chain(rest).map(str::to_owned).collect()
+}
+
+pub(super) fn origin_word(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Submission => "submission",
+        Origin::Upstream => "upstream",
+        Origin::Independent => "independent",
+    }
+}
+
+fn origin_text(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Submission => "the submitters' own source",
+        Origin::Upstream => "a maintained library",
+        Origin::Independent => {
+            "our own implementation of the public specification, not the submitters' source"
+        }
+    }
+}
+
+fn kat(rows: &Rows, notes: &mut Notes) -> Table {
+    let mut table = rows.table(&["build flags", "KAT"]);
+    for identity in &rows.shown {
+        let mut cells = rows.head(identity, notes);
+        cells.push(flags_cell(rows, identity, notes));
+        cells.push(kat_cell(rows, identity, notes));
+        table.rows.push(cells);
+    }
+    table
+}
+
+fn flags_cell(rows: &Rows, identity: &Identity, notes: &mut Notes) -> Cell {
+    let Some(row) = rows.dataset.build_row(identity) else {
+        return Cell::missing(notes, rows.why_not(identity, "build"));
+    };
+    match row.flags_kind {
+        FlagsKind::Guide => Cell::text("guide"),
+        FlagsKind::HarnessDefault => Cell::text("harness-default").with_note(
+            notes,
+            "it does not build with the guide's flags; built with those of the campaign",
+        ),
+    }
+}
+
+fn kat_cell(rows: &Rows, identity: &Identity, notes: &mut Notes) -> Cell {
+    let key = (identity.clone(), LibraryKind::Timed);
+    let Some(entry) = rows.dataset.kat.get(&key) else {
+        return Cell::missing(notes, rows.why_not(identity, "kat"));
+    };
+    let evidence = &entry.value;
+    let cell = Cell::text(evidence.result.word());
+    if evidence.result == KatResult::Pass {
+        return cell;
+    }
+    match &evidence.detail {
+        Some(detail) => cell.with_note(notes, detail),
+        None => cell.with_note(notes, why_null(&evidence.head, "/detail")),
+    }
+}
+
+/// Rows that were not planned or put off, one line per reason and label.
+fn left_out(rows: &Rows) -> Option<Table> {
+    let mut table = Table::with(&["instance", "code", "build", "reason"]);
+    for (identity, reason) in &rows.left_out {
+        table.rows.push(vec![
+            Cell::code(&identity.label),
+            Cell::text(&identity.code),
+            Cell::text(&identity.build),
+            Cell::text(crate::report::table::reason_text(reason)),
+        ]);
+    }
+    (!table.is_empty()).then_some(table)
+}
+
+/// Sizes as the API claims them.
+fn sizes(rows: &Rows, notes: &mut Notes) -> Table {
+    let mut table = Table::with(&["instance", "public key#", "secret key#", "signature#"]);
+    let mut labels: Vec<&str> = Vec::new();
+    for identity in &rows.shown {
+        if labels.contains(&identity.label.as_str()) {
+            continue;
+        }
+        labels.push(&identity.label);
+        let sizes = rows
+            .each()
+            .filter(|key| key.0.label == identity.label)
+            .find_map(|key| rows.timing(&key)?.value.sizes);
+        let why = rows.why_not(identity, "measure");
+        let mut cells = vec![Cell::code(&identity.label)];
+        for value in [
+            sizes.map(|s| s.public_key_bytes),
+            sizes.map(|s| s.secret_key_bytes),
+            sizes.map(|s| s.signature_bytes),
+        ] {
+            cells.push(Cell::or_missing(value.map(|v| v.to_string()), notes, &why));
+        }
+        table.rows.push(cells);
+    }
+    table
+}
+
+/// Every evidence file behind the page, with its digest.
+fn evidence(rows: &Rows, place: &Place) -> Table {
+    let dataset = rows.dataset;
+    let mut table = rows.table(&["item", "file", "SHA-256"]);
+    let mut no_notes = Notes::default();
+    let mut add = |identity: &Identity, item: String, file: &str, digest: &str| {
+        let mut cells = rows.head(identity, &mut no_notes);
+        cells[0].notes.clear();
+        cells.push(Cell::text(item));
+        cells.push(evidence_cell(place, file));
+        cells.push(Cell::code(format::digest16(digest)));
+        table.rows.push(cells);
+    };
+    for identity in &rows.shown {
+        for kind in [
+            LibraryKind::Timed,
+            LibraryKind::Profile,
+            LibraryKind::Memory,
+        ] {
+            if let Some(entry) = dataset.kat.get(&((*identity).clone(), kind)) {
+                let of = match kind {
+                    LibraryKind::Timed => String::new(),
+                    other => format!(" of the {} library", other.name()),
+                };
+                let log = &entry.value;
+                add(identity, format!("KAT log{of}"), &log.log, &log.log_sha256);
+                add(
+                    identity,
+                    format!("KAT result{of}"),
+                    &entry.file,
+                    &entry.sha256,
+                );
+            }
+        }
+        for operation in &rows.operations {
+            let key = ((*identity).clone(), *operation);
+            let mut item = |what: &str, file: Option<(&str, &str)>| {
+                if let Some((file, digest)) = file {
+                    add(identity, format!("{what} {operation}"), file, digest);
+                }
+            };
+            item("calibration", of(dataset.calibrate.get(&key)));
+            item("timing", of(dataset.timing.get(&key)));
+            item("memory", of(dataset.memory.get(&key)));
+            item("hash profile", of(dataset.profile.get(&key)));
+        }
+    }
+    table
+}
+
+/// File and digest of an entry.
+fn of<T>(entry: Option<&Entry<T>>) -> Option<(&str, &str)> {
+    entry.map(|entry| (entry.file.as_str(), entry.sha256.as_str()))
+}

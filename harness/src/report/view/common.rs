@@ -1,0 +1,481 @@
+//! What several pages share: where a page stands, which rows a candidate has, why a value is
+//! missing, and the warnings of a dataset.
+
+use crate::dataset::{Dataset, Entry, Key};
+use crate::evidence::{
+    covers, CandidateInfo, Class, FindingState, Head, Reason, ReasonCode, Status, TimingRecord,
+};
+use crate::identity::Identity;
+use crate::report::escape;
+use crate::report::table::{reason_text, Cell, Notes, Table};
+use protocol::{Operation, SourceKind};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Where the pages of a dataset stand, relative to other things.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// From a page to the dataset's directory, with a slash at the end (`../`).
+    pub evidence: String,
+    /// Page above the dataset's index, if there is one (`../index.md`).
+    pub home: Option<String>,
+    /// All systems that have pages beside these.
+    pub systems: Vec<SystemLink>,
+}
+
+/// A system with pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemLink {
+    /// Id.
+    pub id: String,
+    /// From a page of this dataset to that system's folder, with a slash (`../arm_1/`).
+    pub folder: String,
+    /// Ids of the candidates that have a page there.
+    pub candidates: BTreeSet<String>,
+}
+
+/// A word that may lead somewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Crumb {
+    /// The word.
+    pub text: String,
+    /// Where it leads.
+    pub href: Option<String>,
+}
+
+impl Crumb {
+    pub(super) fn new(text: impl Into<String>, href: Option<String>) -> Self {
+        Crumb {
+            text: text.into(),
+            href,
+        }
+    }
+}
+
+/// What every page has at its top and its foot.
+#[derive(Debug, Clone, Serialize)]
+pub struct Frame {
+    /// Title of all pages.
+    pub site: String,
+    /// Where the page stands.
+    pub breadcrumb: Vec<Crumb>,
+    /// The same page of every system.
+    pub switch: Vec<Crumb>,
+    /// Id of the system.
+    pub system: String,
+    /// Its description.
+    pub system_description: Option<String>,
+    /// Its architecture, as readers write it.
+    pub arch: String,
+    /// Whether the machine is measured by an evaluator, not by a submitter.
+    pub independent: bool,
+    /// What a reader must know before any figure.
+    pub warnings: Vec<String>,
+    /// Name of the dataset.
+    pub dataset: String,
+    /// Seal of the dataset.
+    pub seal: Option<String>,
+    /// What the dataset is, if it was imported.
+    pub provenance: Option<String>,
+    /// Tool and version that measured.
+    pub tool: String,
+}
+
+impl Frame {
+    /// The frame of a page; `page` is the last crumb, `same` gives the file of the same page on a
+    /// system, where it has one.
+    pub(super) fn new(
+        dataset: &Dataset,
+        place: &Place,
+        page: Option<&str>,
+        same: impl Fn(&SystemLink) -> Option<String>,
+    ) -> Self {
+        let campaign = &dataset.campaign;
+        let system = &campaign.system;
+        let mut breadcrumb = vec![Crumb::new("Performance measurements", place.home.clone())];
+        let index = page.map(|_| "index.md".to_owned());
+        breadcrumb.push(Crumb::new(system, index));
+        breadcrumb.extend(page.map(|name| Crumb::new(name, None)));
+        let switch = place
+            .systems
+            .iter()
+            .map(|link| {
+                let other = link.id != *system;
+                let href = same(link).filter(|_| other);
+                Crumb::new(&link.id, href.map(|file| format!("{}{file}", link.folder)))
+            })
+            .collect();
+        Frame {
+            site: campaign.title.clone(),
+            breadcrumb,
+            switch,
+            system: system.clone(),
+            system_description: campaign.system_description.clone(),
+            arch: arch_name(&campaign.arch).to_owned(),
+            independent: campaign.report_kind != "self-assessment",
+            warnings: warnings(dataset),
+            dataset: dataset.id.clone(),
+            seal: dataset.seal.clone(),
+            provenance: campaign.provenance.as_ref().map(|p| p.text.clone()),
+            tool: format!("{} {}", campaign.tool.name, campaign.tool.version),
+        }
+    }
+}
+
+/// An architecture as readers write it.
+pub(super) fn arch_name(arch: &str) -> &str {
+    match arch {
+        "x86_64" => "x86-64",
+        "aarch64" => "AArch64",
+        other => other,
+    }
+}
+
+/// Longest stem of a page's file name that is taken over from an id.
+const PAGE_NAME_MAX: usize = 100;
+
+/// Stem of a candidate's page: the id, where that is a file name that needs no care and is no other
+/// page's, else a cleaned id with the first digits of its digest.
+pub fn page_name(candidate: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let taken = matches!(
+        candidate,
+        "index" | "summary" | "method" | "sizes" | "symmetric"
+    ) || candidate.starts_with("ranking-")
+        || candidate.starts_with('.');
+    if !taken && candidate.chars().all(plain) && candidate.len() <= PAGE_NAME_MAX {
+        return candidate.to_owned();
+    }
+    let clean: String = candidate
+        .chars()
+        .map(|c| if plain(c) { c } else { '-' })
+        .take(40)
+        .collect();
+    let digest = crate::hash::sha256(candidate.as_bytes());
+    format!("{}-{}", clean.trim_start_matches('.'), &digest[..12])
+}
+
+/// The rows of a candidate, and how they are labelled.
+pub(super) struct Rows<'a> {
+    pub dataset: &'a Dataset,
+    pub candidate: &'a CandidateInfo,
+    /// Identities that the tables show: planned, whatever became of them.
+    pub shown: Vec<&'a Identity>,
+    /// Identities that were not planned or put off, with the reason.
+    pub left_out: Vec<(&'a Identity, &'a Reason)>,
+    /// Operations of the candidate.
+    pub operations: Vec<Operation>,
+    /// Whether code and build need columns of their own.
+    pub builds: bool,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn of(dataset: &'a Dataset, candidate: &'a CandidateInfo) -> Self {
+        let mut shown = Vec::new();
+        let mut left_out = Vec::new();
+        for row in &dataset.campaign.rows {
+            if row.identity.candidate != candidate.id {
+                continue;
+            }
+            match &row.reason {
+                Some(reason) if is_left_out(row.status, reason) => {
+                    left_out.push((&row.identity, reason));
+                }
+                _ => shown.push(&row.identity),
+            }
+        }
+        shown.sort();
+        left_out.sort_by_key(|(identity, _)| *identity);
+        let seen: BTreeSet<Operation> = dataset
+            .timing
+            .keys()
+            .filter(|(identity, _)| identity.candidate == candidate.id)
+            .map(|(_, operation)| *operation)
+            .collect();
+        let operations = if seen.is_empty() {
+            Operation::ALL.to_vec()
+        } else {
+            seen.into_iter().collect()
+        };
+        let builds = shown
+            .windows(2)
+            .any(|pair| (&pair[0].code, &pair[0].build) != (&pair[1].code, &pair[1].build));
+        Rows {
+            dataset,
+            candidate,
+            shown,
+            left_out,
+            operations,
+            builds,
+        }
+    }
+
+    /// An empty table with the columns that name an identity, then `titles`.
+    pub(super) fn table(&self, titles: &[&str]) -> Table {
+        let mut table = Table::with(&["instance"]);
+        if self.builds {
+            table.add_columns(&["code", "build"]);
+        }
+        table.add_columns(titles);
+        table
+    }
+
+    /// The cells that name an identity, marked where its KAT did not pass.
+    pub(super) fn head(&self, identity: &Identity, notes: &mut Notes) -> Vec<Cell> {
+        let mut label = Cell::code(&identity.label);
+        if let Some(text) = kat_mark(self.dataset, identity) {
+            label = label.with_note(notes, text);
+        }
+        let mut cells = vec![label];
+        if self.builds {
+            cells.push(Cell::text(&identity.code));
+            cells.push(Cell::text(&identity.build));
+        }
+        cells
+    }
+
+    /// Every shown identity with every operation.
+    pub(super) fn each(&self) -> impl Iterator<Item = Key> + '_ {
+        self.shown.iter().flat_map(move |identity| {
+            self.operations
+                .iter()
+                .map(move |operation| ((*identity).clone(), *operation))
+        })
+    }
+
+    pub(super) fn timing(&self, key: &Key) -> Option<&'a Entry<TimingRecord>> {
+        self.dataset.timing.get(key)
+    }
+
+    /// Why an identity has no evidence of some kind.
+    pub(super) fn why_not(&self, identity: &Identity, phase: &str) -> String {
+        why_not(self.dataset, identity, phase)
+    }
+}
+
+/// Whether no row of a candidate is shown, so that it has no page.
+pub fn is_empty(dataset: &Dataset, candidate: &CandidateInfo) -> bool {
+    Rows::of(dataset, candidate).shown.is_empty()
+}
+
+fn is_left_out(status: Status, reason: &Reason) -> bool {
+    status == Status::Skipped && matches!(reason.code, ReasonCode::NotInPlan | ReasonCode::Deferred)
+}
+
+/// Why an identity has no evidence of some kind: the campaign's reason for the row, the build's, or
+/// that the phase has not come to it.
+pub(super) fn why_not(dataset: &Dataset, identity: &Identity, phase: &str) -> String {
+    let row = dataset
+        .campaign
+        .rows
+        .iter()
+        .find(|row| row.identity == *identity);
+    let reason = row
+        .and_then(|row| row.reason.as_ref())
+        .or_else(|| dataset.build_row(identity)?.reason.as_ref());
+    match reason {
+        Some(reason) => reason_text(reason),
+        None if dataset.campaign.ended_utc.is_none() => {
+            format!("the {phase} phase has not come to it yet: this run is not finished")
+        }
+        None => format!("this dataset holds no {phase} evidence of it"),
+    }
+}
+
+/// Why a value of a file is missing: what the file says of that JSON pointer, of a parent of it, or
+/// of itself.
+pub(super) fn why_null(head: &Head, pointer: &str) -> String {
+    let mut at = pointer;
+    while !at.is_empty() {
+        let known = head.missing.iter().find(|(key, _)| covers(key, at));
+        if let Some((_, reason)) = known {
+            return reason_text(reason);
+        }
+        at = at.rfind('/').map_or("", |cut| &at[..cut]);
+    }
+    match &head.reason {
+        Some(reason) => reason_text(reason),
+        None => "not recorded (not_recorded)".to_owned(),
+    }
+}
+
+/// What a reader must know of an identity whose KAT did not pass, or that has none.
+pub(super) fn kat_mark(dataset: &Dataset, identity: &Identity) -> Option<String> {
+    use crate::evidence::{KatResult, LibraryKind};
+    let key = (identity.clone(), LibraryKind::Timed);
+    let result = match dataset.kat.get(&key) {
+        Some(entry) => entry.value.result,
+        None => {
+            let records = Operation::ALL.map(|op| dataset.timing.get(&(identity.clone(), op)));
+            let kat = records
+                .into_iter()
+                .flatten()
+                .find_map(|r| r.value.kat.as_ref());
+            kat?.result
+        }
+    };
+    if result == KatResult::Pass {
+        return None;
+    }
+    let allowed = dataset
+        .campaign
+        .candidates
+        .iter()
+        .filter(|c| c.id == identity.candidate)
+        .flat_map(|c| &c.kat_issues)
+        .find(|issue| issue.instance == identity.label && issue.result == result.word());
+    Some(match allowed {
+        Some(issue) => format!("KAT {}, a known deviation: {}", result.word(), issue.reason),
+        None => format!(
+            "KAT {}: its figures are of code that is not known to be correct",
+            result.word()
+        ),
+    })
+}
+
+/// Clocks and counters in the order of their columns.
+pub(super) const SOURCES: [SourceKind; 3] = [SourceKind::Perf, SourceKind::Tsc, SourceKind::Cntvct];
+
+/// Head of the column of a source's means.
+pub(super) fn source_title(kind: SourceKind) -> &'static str {
+    match kind {
+        SourceKind::Tsc => "mean TSC ticks",
+        SourceKind::Cntvct => "mean CNTVCT ticks",
+        SourceKind::Perf | SourceKind::None => "mean cycles",
+    }
+}
+
+/// Mean of a record in units of a source; ticks and cycles are never the same column.
+pub(super) fn source_mean(record: &TimingRecord, kind: SourceKind) -> Option<f64> {
+    let derived = record.derived.as_ref()?;
+    match kind {
+        SourceKind::Perf => derived.mean_cycles,
+        _ if record.cycle_source.kind == kind => derived.mean_ticks,
+        _ => None,
+    }
+}
+
+/// Sources that records of these keys have, in column order.
+pub(super) fn sources<'a>(records: impl Iterator<Item = &'a TimingRecord>) -> Vec<SourceKind> {
+    let kinds: BTreeSet<SourceKind> = records.map(|r| r.cycle_source.kind).collect();
+    let found: Vec<SourceKind> = SOURCES.into_iter().filter(|k| kinds.contains(k)).collect();
+    if found.is_empty() {
+        vec![SourceKind::Perf]
+    } else {
+        found
+    }
+}
+
+/// What a reader must know before any figure of this dataset.
+pub(super) fn warnings(dataset: &Dataset) -> Vec<String> {
+    let campaign = &dataset.campaign;
+    let mut all = Vec::new();
+    if campaign.class == Class::Emulated {
+        all.push(format!(
+            "Emulated: the libraries ran under an emulator on another architecture than that of {}. \
+             KAT results hold; times say nothing about the system.",
+            campaign.system
+        ));
+    }
+    if let Some(kind) = virtualization(dataset) {
+        all.push(format!(
+            "Virtual machine ({kind}): other guests share the processor, and its clock is not in our hands."
+        ));
+    }
+    if let Some(text) = unfixed(dataset) {
+        all.push(text);
+    }
+    if campaign.ended_utc.is_none() {
+        let rows = &campaign.rows;
+        let done = rows
+            .iter()
+            .filter(|row| row.status == Status::Complete)
+            .count();
+        all.push(format!(
+            "This run is not finished: {done} of {} rows are complete.",
+            rows.len()
+        ));
+    }
+    all
+}
+
+/// The virtualization that any session found.
+fn virtualization(dataset: &Dataset) -> Option<&str> {
+    dataset
+        .environments
+        .iter()
+        .filter_map(|entry| entry.value.stable.virtualization.as_deref())
+        .find(|kind| *kind != "none")
+}
+
+/// What of the host was not as it should be, over all sessions.
+fn unfixed(dataset: &Dataset) -> Option<String> {
+    let sessions = dataset.environments.iter().map(|entry| &entry.value);
+    let unready = sessions.clone().any(|session| !session.ready)
+        || dataset
+            .timing
+            .values()
+            .any(|entry| entry.value.host_ready == Some(false));
+    if !unready {
+        return None;
+    }
+    let findings: BTreeSet<String> = sessions
+        .flat_map(|session| &session.check)
+        .filter(|finding| matches!(finding.state, FindingState::Bad | FindingState::Unknown))
+        .map(|finding| {
+            let state = if finding.state == FindingState::Unknown {
+                "unknown"
+            } else {
+                &finding.value
+            };
+            format!("{} {state}", finding.item)
+        })
+        .collect();
+    let list: Vec<String> = findings.into_iter().collect();
+    Some(if list.is_empty() {
+        "The host was not fixed while this was measured.".to_owned()
+    } else {
+        format!(
+            "The host was not fixed while this was measured: {}.",
+            list.join("; ")
+        )
+    })
+}
+
+/// A path of the evidence as a link from a page.
+pub(super) fn evidence_cell(place: &Place, file: &str) -> Cell {
+    let parts: Vec<String> = file.split('/').map(escape::path_part).collect();
+    Cell::code(file).to(format!("{}{}", place.evidence, parts.join("/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_names_are_file_names_and_clash_with_no_other_page() {
+        assert_eq!(page_name("sign-09"), "sign-09");
+        for odd in [
+            "index",
+            "ranking-128",
+            "a b",
+            "a<b>",
+            "..",
+            ".x",
+            &"x".repeat(300),
+            "é",
+        ] {
+            let name = page_name(odd);
+            assert!(
+                name != odd && name.len() < 120 && !name.starts_with('.'),
+                "{name}"
+            );
+            assert!(
+                name.bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)),
+                "{name}"
+            );
+        }
+        assert_ne!(page_name("a b"), page_name("a-b"));
+    }
+}

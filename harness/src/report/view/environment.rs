@@ -1,0 +1,243 @@
+//! Assessment environment: the machine as the records' sessions found it.
+
+use super::common::Rows;
+use crate::dataset::Dataset;
+use crate::evidence::{CpuFacts, EnvironmentFile, VolatileFacts};
+use crate::report::format;
+use crate::report::table::{Cell, Notes, Table};
+use std::collections::BTreeSet;
+
+/// The table of a candidate's page; only the CPUs that its records name are in it.
+pub(super) fn table(rows: &Rows, notes: &mut Notes) -> Table {
+    let dataset = rows.dataset;
+    let cpus = cpus(rows);
+    let mut table = Table::with(&["item", "value"]);
+    let mut item = |name: &str, value: Option<String>, reason: &str| {
+        let value = Cell::or_missing(value, notes, reason);
+        table.rows.push(vec![Cell::text(name), value]);
+    };
+    let each = |fact: &dyn Fn(&EnvironmentFile) -> Option<String>| distinct(dataset, fact);
+    item("processor", processor(dataset, &cpus), NOT_FOUND);
+    if let Some(machine) = each(&|e| e.stable.machine.clone()) {
+        item("machine", Some(machine), NOT_FOUND);
+    }
+    item("clock", clock(dataset, &cpus), NOT_FOUND);
+    item(
+        "memory",
+        each(&|e| e.stable.memory_total_kib.map(format::mib_of_kib)),
+        NOT_FOUND,
+    );
+    item(
+        "OS / kernel",
+        each(&|e| pair(e.stable.os.as_deref(), e.stable.kernel.as_deref())),
+        NOT_FOUND,
+    );
+    item("compiler / build tool", compiler(dataset), NOT_FOUND);
+    item("campaign start / end (UTC)", dates(dataset), NOT_FOUND);
+    table
+}
+
+const NOT_FOUND: &str =
+    "not recorded: the machine does not tell, or the source of the import does not (not_recorded)";
+
+/// CPUs that the counted attempts of the shown rows ran on.
+pub(super) fn cpus(rows: &Rows) -> BTreeSet<u32> {
+    rows.each()
+        .filter_map(|key| rows.timing(&key))
+        .flat_map(|entry| record_cpus(&entry.value))
+        .collect()
+}
+
+/// CPUs of one record.
+pub(super) fn record_cpus(record: &crate::evidence::TimingRecord) -> BTreeSet<u32> {
+    let attempts = record.trials.iter().filter_map(|t| t.counted_attempt());
+    let seen: BTreeSet<u32> = attempts.filter_map(|a| a.cpu_before).collect();
+    if seen.is_empty() {
+        record.cpu.into_iter().collect()
+    } else {
+        seen
+    }
+}
+
+/// Numbers as words: `2`, `2 and 3`, `2, 3 and 4`.
+pub(super) fn list(numbers: &BTreeSet<u32>) -> String {
+    let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        Some((last, _)) => last.clone(),
+        None => String::new(),
+    }
+}
+
+fn processor(dataset: &Dataset, cpus: &BTreeSet<u32>) -> Option<String> {
+    let model = distinct(dataset, &|e| e.stable.cpu_model.clone())?;
+    Some(match cpus.len() {
+        0 => model,
+        1 => format!("{model} (CPU {}, one core)", list(cpus)),
+        _ => format!("{model} (CPUs {}, one core at a time)", list(cpus)),
+    })
+}
+
+fn pair(a: Option<&str>, b: Option<&str>) -> Option<String> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(format!("{a} / {b}")),
+        (one, other) => one.or(other).map(str::to_owned),
+    }
+}
+
+fn compiler(dataset: &Dataset) -> Option<String> {
+    let compiler = distinct(dataset, &|e| e.stable.compiler.clone());
+    let tool = distinct(dataset, &|e| e.stable.build_tool.clone());
+    pair(compiler.as_deref(), tool.as_deref())
+}
+
+fn dates(dataset: &Dataset) -> Option<String> {
+    let campaign = &dataset.campaign;
+    let start = campaign.started_utc.as_deref().map(format::date);
+    let end = campaign.ended_utc.as_deref().map(format::date);
+    Some(format!(
+        "{} / {}",
+        start?,
+        end.unwrap_or_else(|| "not finished".to_owned())
+    ))
+}
+
+/// A fact of all sessions; different values are all given.
+fn distinct(
+    dataset: &Dataset,
+    fact: &dyn Fn(&EnvironmentFile) -> Option<String>,
+) -> Option<String> {
+    let mut values: Vec<String> = Vec::new();
+    for entry in &dataset.environments {
+        if let Some(value) = fact(&entry.value) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+    }
+    (!values.is_empty()).then(|| values.join("; "))
+}
+
+fn clock(dataset: &Dataset, cpus: &BTreeSet<u32>) -> Option<String> {
+    distinct(dataset, &|environment| {
+        let mut texts: Vec<String> = Vec::new();
+        for cpu in &environment.cpus {
+            if cpus.is_empty() || cpus.contains(&cpu.cpu) {
+                let text = clock_text(&environment.stable.architecture, cpu, &environment.volatile);
+                if let Some(text) = text.filter(|text| !texts.contains(text)) {
+                    texts.push(text);
+                }
+            }
+        }
+        (!texts.is_empty()).then(|| texts.join("; "))
+    })
+}
+
+/// The clock line of one CPU.
+fn clock_text(arch: &str, cpu: &CpuFacts, volatile: &VolatileFacts) -> Option<String> {
+    let ghz = |khz: u64| format::ghz(khz as f64 * 1e3);
+    let governor = cpu.governor.as_deref().unwrap_or("unknown");
+    let mut parts = Vec::new();
+    match (cpu.min_khz, cpu.max_khz, cpu.measured_clock_hz) {
+        (Some(min), Some(max), _) if arch == "aarch64" && min == max => parts.push(format!(
+            "fixed {} (governor {governor}, minimum = maximum)",
+            ghz(max)
+        )),
+        (_, Some(max), _) => {
+            parts.push(format!("max {}", ghz(max)));
+            parts.push(format!("governor {governor}"));
+        }
+        (_, None, Some(hz)) => parts.push(format!(
+            "measured {}, set by firmware or hypervisor (no cpufreq interface)",
+            format::ghz(hz as f64)
+        )),
+        (_, None, None) => return None,
+    }
+    parts.extend(boost(arch, volatile));
+    parts.extend(smt(volatile));
+    Some(parts.join(", "))
+}
+
+/// `turbo off` where the processor's vendor calls it so, `boost off` elsewhere.
+fn boost(arch: &str, volatile: &VolatileFacts) -> Option<String> {
+    let name = if arch == "aarch64" { "boost" } else { "turbo" };
+    let on = match (
+        volatile.intel_pstate_no_turbo.as_deref(),
+        volatile.cpufreq_boost.as_deref(),
+    ) {
+        (Some("1"), _) | (None, Some("0")) => "off",
+        (Some("0"), _) | (None, Some("1")) => "on",
+        (None, None) => return None,
+        _ => "unknown",
+    };
+    Some(format!("{name} {on}"))
+}
+
+fn smt(volatile: &VolatileFacts) -> Option<String> {
+    let word = match volatile.smt_control.as_deref()? {
+        "off" | "forceoff" => "off",
+        "on" => "on",
+        "notsupported" | "notimplemented" => "none",
+        _ => "unknown",
+    };
+    Some(format!("SMT {word}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(min: Option<u64>, max: Option<u64>, measured: Option<u64>) -> CpuFacts {
+        CpuFacts {
+            governor: max.map(|_| "performance".into()),
+            min_khz: min,
+            max_khz: max,
+            measured_clock_hz: measured,
+            ..CpuFacts::default()
+        }
+    }
+
+    #[test]
+    fn clock_lines_of_three_kinds_of_machine() {
+        let intel = VolatileFacts {
+            intel_pstate_no_turbo: Some("1".into()),
+            smt_control: Some("off".into()),
+            ..VolatileFacts::default()
+        };
+        let arm = VolatileFacts {
+            cpufreq_boost: Some("0".into()),
+            smt_control: Some("notsupported".into()),
+            ..VolatileFacts::default()
+        };
+        assert_eq!(
+            clock_text("x86_64", &cpu(Some(800_000), Some(2_100_000), None), &intel).unwrap(),
+            "max 2.10 GHz, governor performance, turbo off, SMT off"
+        );
+        assert_eq!(
+            clock_text(
+                "aarch64",
+                &cpu(Some(2_707_200), Some(2_707_200), None),
+                &arm
+            )
+            .unwrap(),
+            "fixed 2.71 GHz (governor performance, minimum = maximum), boost off, SMT none"
+        );
+        assert_eq!(
+            clock_text(
+                "x86_64",
+                &cpu(None, None, Some(2_600_000_000)),
+                &VolatileFacts::default()
+            )
+            .unwrap(),
+            "measured 2.60 GHz, set by firmware or hypervisor (no cpufreq interface)"
+        );
+        assert_eq!(clock_text("x86_64", &cpu(None, None, None), &intel), None);
+    }
+
+    #[test]
+    fn several_cpus_are_all_named() {
+        assert_eq!(list(&BTreeSet::from([2])), "2");
+        assert_eq!(list(&BTreeSet::from([3, 2])), "2 and 3");
+        assert_eq!(list(&BTreeSet::from([11, 3, 2])), "2, 3 and 11");
+    }
+}

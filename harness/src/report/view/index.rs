@@ -1,0 +1,90 @@
+//! The index of a dataset: its candidates and how far each one is.
+
+use super::common::{page_name, Frame, Place, Rows};
+use super::environment;
+use crate::dataset::Dataset;
+use crate::evidence::{KatResult, LibraryKind, Status};
+use crate::report::table::{Cell, Note, Notes, Table};
+use serde::Serialize;
+
+/// All that `index.md` shows.
+#[derive(Debug, Clone, Serialize)]
+pub struct IndexPage {
+    /// Top and foot.
+    pub frame: Frame,
+    /// One row per candidate.
+    pub candidates: Table,
+    /// Name of the plan.
+    pub plan: Option<String>,
+    /// Start, UTC.
+    pub started: Option<String>,
+    /// End, UTC.
+    pub ended: Option<String>,
+    /// All notes.
+    pub notes: Vec<Note>,
+}
+
+impl IndexPage {
+    /// The index of a dataset.
+    pub fn new(dataset: &Dataset, place: &Place) -> Self {
+        let mut notes = Notes::default();
+        let mut candidates = Table::with(&[
+            "candidate",
+            "name",
+            "origin",
+            "instances#",
+            "KAT passed#",
+            "operations timed#",
+            "CPU",
+        ]);
+        for candidate in &dataset.campaign.candidates {
+            let rows = Rows::of(dataset, candidate);
+            if rows.shown.is_empty() {
+                continue;
+            }
+            candidates.rows.push(row(&rows, &mut notes));
+        }
+        let campaign = &dataset.campaign;
+        IndexPage {
+            frame: Frame::new(dataset, place, None, |_| Some("index.md".to_owned())),
+            candidates,
+            plan: campaign.plan.as_ref().map(|plan| plan.name.clone()),
+            started: campaign.started_utc.clone(),
+            ended: campaign.ended_utc.clone(),
+            notes: notes.into_list(),
+        }
+    }
+}
+
+fn row(rows: &Rows, notes: &mut Notes) -> Vec<Cell> {
+    let candidate = rows.candidate;
+    let passed = rows
+        .shown
+        .iter()
+        .filter(|identity| {
+            let key = ((**identity).clone(), LibraryKind::Timed);
+            let kat = rows.dataset.kat.get(&key);
+            kat.is_some_and(|entry| entry.value.result == KatResult::Pass)
+        })
+        .count();
+    let planned = rows.each().count();
+    let timed = rows
+        .each()
+        .filter(|key| {
+            rows.timing(key)
+                .is_some_and(|entry| entry.value.head.status == Status::Complete)
+        })
+        .count();
+    let of = |done: usize, all: usize| format!("{done} of {all}");
+    let cpus = environment::cpus(rows);
+    let cpu = (!cpus.is_empty()).then(|| environment::list(&cpus));
+    vec![
+        Cell::code(&candidate.id).to(format!("{}.md", page_name(&candidate.id))),
+        Cell::text(&candidate.name),
+        Cell::text(super::candidate::origin_word(candidate.origin)),
+        Cell::text(rows.shown.len().to_string()),
+        Cell::text(of(passed, rows.shown.len())),
+        Cell::text(of(timed, planned)),
+        Cell::or_missing(cpu, notes, "nothing of it has been timed"),
+    ]
+}

@@ -1,0 +1,322 @@
+//! Performance: the table of means in the form of the public pages, and what those lack: trials,
+//! calls, disturbances.
+
+use super::common::{source_mean, source_title, sources, why_null, Rows};
+use super::environment::{list, record_cpus};
+use crate::dataset::Key;
+use crate::evidence::{Attempt, DerivedTiming, Exit, Status, TimingRecord, Trial, Verdict};
+use crate::report::format;
+use crate::report::table::{Cell, Notes, Table};
+use protocol::SourceKind;
+use std::collections::BTreeMap;
+
+/// Measurements below which the guide asks for more (NICCS guide §3.3).
+const GUIDE_MEASUREMENTS: u64 = 100;
+
+/// The table of means.
+pub(super) fn means(rows: &Rows, notes: &mut Notes) -> Table {
+    let kinds = sources(records(rows));
+    let titles: Vec<String> = kinds
+        .iter()
+        .map(|k| format!("{}#", source_title(*k)))
+        .collect();
+    let mut columns = vec!["operation"];
+    columns.extend(titles.iter().map(String::as_str));
+    columns.extend([
+        "mean time#",
+        "ops/s#",
+        "median trial#",
+        "n (trials × iters)#",
+    ]);
+    let mut table = rows.table(&columns);
+    for key in rows.each() {
+        let mut cells = rows.head(&key.0, notes);
+        cells.push(Cell::text(key.1.name()));
+        match rows.timing(&key).map(|entry| &entry.value) {
+            Some(record) => cells.extend(mean_cells(record, &kinds, notes)),
+            None => cells.extend(missing(kinds.len() + 4, rows, &key, notes)),
+        }
+        table.rows.push(cells);
+    }
+    table
+}
+
+/// All records of the shown rows.
+pub(super) fn records<'r>(rows: &'r Rows) -> impl Iterator<Item = &'r TimingRecord> + 'r {
+    rows.each()
+        .filter_map(|key| rows.timing(&key).map(|entry| &entry.value))
+}
+
+/// As many missing marks as a row without a record has values.
+fn missing(count: usize, rows: &Rows, key: &Key, notes: &mut Notes) -> Vec<Cell> {
+    let reason = rows.why_not(&key.0, "measure");
+    (0..count).map(|_| Cell::missing(notes, &reason)).collect()
+}
+
+fn mean_cells(record: &TimingRecord, kinds: &[SourceKind], notes: &mut Notes) -> Vec<Cell> {
+    let Some(derived) = &record.derived else {
+        let reason = why_null(&record.head, "/derived");
+        return (0..kinds.len() + 4)
+            .map(|_| Cell::missing(notes, &reason))
+            .collect();
+    };
+    let mut cells: Vec<Cell> = kinds
+        .iter()
+        .map(|kind| source_cell(record, *kind, notes))
+        .collect();
+    cells.push(Cell::text(format::time(derived.mean_s)));
+    cells.push(Cell::text(format::general3(derived.ops_per_s)));
+    cells.push(Cell::text(format::time(derived.median_trial_s)));
+    cells.push(count_cell(record, derived, notes));
+    cells
+}
+
+/// Mean cycles or ticks, or why there are none.
+fn source_cell(record: &TimingRecord, kind: SourceKind, notes: &mut Notes) -> Cell {
+    if let Some(mean) = source_mean(record, kind) {
+        return Cell::text(format::cycles(mean));
+    }
+    let source = &record.cycle_source;
+    let reason = match (
+        &source.reason,
+        kind == SourceKind::Perf || source.kind == SourceKind::None,
+    ) {
+        (Some(reason), true) => crate::report::table::reason_text(reason),
+        _ if source.kind != kind => format!(
+            "counted with {} on this row, not with {}",
+            source.kind.name(),
+            kind.name()
+        ),
+        _ => why_null(
+            &record.head,
+            if kind == SourceKind::Perf {
+                "/derived/mean_cycles"
+            } else {
+                "/derived/mean_ticks"
+            },
+        ),
+    };
+    Cell::missing(notes, reason)
+}
+
+/// `105 (5 × 21)`, marked where it is fewer than planned or than the guide asks for.
+fn count_cell(record: &TimingRecord, derived: &DerivedTiming, notes: &mut Notes) -> Cell {
+    let counted: Vec<&Attempt> = record
+        .trials
+        .iter()
+        .filter_map(Trial::counted_attempt)
+        .collect();
+    let each = counted.first().map_or(0, |attempt| attempt.calls);
+    let text = if counted.iter().all(|attempt| attempt.calls == each) {
+        format::n(derived.n, counted.len() as u64, each)
+    } else {
+        format!("{} ({} trials)", derived.n, counted.len())
+    };
+    let mut cell = Cell::text(text);
+    if record.head.status != Status::Complete {
+        let planned = record.plan.trials;
+        cell = cell.with_note(
+            notes,
+            format!("{} of {planned} trials are counted so far", counted.len()),
+        );
+    }
+    if derived.n < GUIDE_MEASUREMENTS {
+        cell = cell.with_note(
+            notes,
+            format!("fewer than the {GUIDE_MEASUREMENTS} measurements that the guide recommends"),
+        );
+    }
+    cell
+}
+
+/// The trials of each operation: interval, extremes, verdict, CPU, disturbances.
+pub(super) fn trials(rows: &Rows, notes: &mut Notes) -> Table {
+    let mut table = rows.table(&[
+        "operation",
+        "95% interval#",
+        "fastest trial#",
+        "slowest trial#",
+        "spread#",
+        "stability",
+        "trials for ±1%#",
+        "disturbed#",
+        "repeated#",
+        "CPU",
+    ]);
+    for key in rows.each() {
+        let Some(record) = rows.timing(&key).map(|entry| &entry.value) else {
+            continue;
+        };
+        let Some(derived) = &record.derived else {
+            continue;
+        };
+        let mut cells = rows.head(&key.0, notes);
+        cells.push(Cell::text(key.1.name()));
+        cells.extend(trial_cells(record, derived, notes));
+        table.rows.push(cells);
+    }
+    table
+}
+
+fn trial_cells(record: &TimingRecord, derived: &DerivedTiming, notes: &mut Notes) -> Vec<Cell> {
+    let spread = (derived.max_trial_s - derived.min_trial_s) / derived.median_trial_s;
+    let interval = derived.ci95.map(|ci| {
+        let half = (ci.high - ci.low) / 2.0;
+        format!("± {}", format::share(half / derived.mean_s))
+    });
+    let why_interval = why_null(&record.head, "/derived/ci95");
+    vec![
+        Cell::or_missing(interval, notes, &why_interval),
+        Cell::text(format::time(derived.min_trial_s)),
+        Cell::text(format::time(derived.max_trial_s)),
+        Cell::text(format::share(spread)),
+        stability_cell(record, derived, notes),
+        wanted_trials_cell(record, derived, notes),
+        disturbed_cell(record, notes),
+        repeated_cell(record, notes),
+        Cell::text(list(&record_cpus(record))),
+    ]
+}
+
+fn stability_cell(record: &TimingRecord, derived: &DerivedTiming, notes: &mut Notes) -> Cell {
+    let Some(stability) = &derived.stability else {
+        return Cell::missing(notes, why_null(&record.head, "/derived/stability"));
+    };
+    let word = match stability.verdict {
+        Verdict::Stable => "stable",
+        Verdict::Noisy => "noisy",
+        Verdict::Unusable => "unusable",
+    };
+    let cell = Cell::text(word);
+    if stability.reasons.is_empty() {
+        cell
+    } else {
+        cell.with_note(notes, stability.reasons.join("; "))
+    }
+}
+
+fn wanted_trials_cell(record: &TimingRecord, derived: &DerivedTiming, notes: &mut Notes) -> Cell {
+    let Some(stability) = &derived.stability else {
+        return Cell::missing(notes, why_null(&record.head, "/derived/stability"));
+    };
+    let wanted = stability.trials_for_1_percent.map(|n| n.to_string());
+    Cell::or_missing(
+        wanted,
+        notes,
+        "an estimate needs three trials (too_few_trials)",
+    )
+}
+
+/// How many attempts were disturbed, and by what at worst.
+fn disturbed_cell(record: &TimingRecord, notes: &mut Notes) -> Cell {
+    let attempts = record.trials.iter().flat_map(|trial| &trial.attempts);
+    let disturbed = attempts.clone().filter(|a| !a.flags.is_empty()).count();
+    let cell = Cell::text(disturbed.to_string());
+    if disturbed == 0 {
+        return cell;
+    }
+    let mut names: BTreeMap<&str, f64> = BTreeMap::new();
+    for flag in attempts.flat_map(|attempt| &attempt.flags) {
+        names.insert(&flag.name, flag.limit);
+    }
+    let list: Vec<String> = names
+        .iter()
+        .map(|(name, limit)| format!("{name} beyond its limit of {limit}"))
+        .collect();
+    cell.with_note(notes, format!("disturbed: {}", list.join("; ")))
+}
+
+/// How many attempts were made beyond one for each trial, and why.
+fn repeated_cell(record: &TimingRecord, notes: &mut Notes) -> Cell {
+    let extra: usize = record
+        .trials
+        .iter()
+        .map(|trial| trial.attempts.len().saturating_sub(1))
+        .sum();
+    let cell = Cell::text(extra.to_string());
+    if extra == 0 {
+        return cell;
+    }
+    let interrupted = record
+        .trials
+        .iter()
+        .flat_map(|trial| &trial.attempts)
+        .filter(|attempt| attempt.exit == Exit::Interrupted)
+        .count();
+    let mut text = "a disturbed attempt is repeated as often as the plan allows; the first undisturbed one counts, else the last".to_owned();
+    if interrupted > 0 {
+        text += "; attempts cut off with the orchestrator are kept and never count";
+    }
+    cell.with_note(notes, text)
+}
+
+/// The calls of each operation: quantiles and robust spread of the samples.
+pub(super) fn calls(rows: &Rows, notes: &mut Notes) -> Table {
+    let mut table = rows.table(&[
+        "operation",
+        "P5#",
+        "P25#",
+        "median#",
+        "P75#",
+        "P95#",
+        "P99#",
+        "MAD#",
+        "P75 − P25#",
+        "outliers mild / severe#",
+        "samples#",
+    ]);
+    for key in rows.each() {
+        let Some(record) = rows.timing(&key).map(|entry| &entry.value) else {
+            continue;
+        };
+        let Some(derived) = &record.derived else {
+            continue;
+        };
+        if derived.quantiles.is_none() {
+            continue;
+        }
+        let mut cells = rows.head(&key.0, notes);
+        cells.push(Cell::text(key.1.name()));
+        cells.extend(call_cells(record, derived, notes));
+        table.rows.push(cells);
+    }
+    table
+}
+
+fn call_cells(record: &TimingRecord, derived: &DerivedTiming, notes: &mut Notes) -> Vec<Cell> {
+    let Some(q) = &derived.quantiles else {
+        return Vec::new();
+    };
+    let mut cells: Vec<Cell> = [q.p5, q.p25, q.p50, q.p75, q.p95, q.p99]
+        .into_iter()
+        .map(|value| Cell::text(format::time(value)))
+        .collect();
+    let resolved = derived.mad_s.is_some_and(|mad| mad > 0.0);
+    let relative = |value: f64| {
+        if resolved {
+            format::share(value / q.p50)
+        } else {
+            "below resolution".to_owned()
+        }
+    };
+    cells.push(match derived.mad_s {
+        Some(mad) => Cell::text(relative(mad)),
+        None => Cell::missing(notes, why_null(&record.head, "/derived/mad_s")),
+    });
+    cells.push(Cell::text(relative(q.p75 - q.p25)));
+    let outliers = derived
+        .tukey
+        .map(|tukey| format!("{} / {}", tukey.mild, tukey.severe));
+    let why = why_null(&record.head, "/derived/tukey");
+    cells.push(Cell::or_missing(outliers, notes, &why));
+    let samples = Cell::text(q.samples.to_string());
+    cells.push(if q.batch > 1 {
+        samples.with_note(
+            notes,
+            format!("quantiles of batches of {} calls, per call", q.batch),
+        )
+    } else {
+        samples
+    });
+    cells
+}

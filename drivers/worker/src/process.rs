@@ -74,6 +74,11 @@ pub fn current_cpu() -> Result<u32> {
         .map_err(|errno| WorkerError::io("asking for the current CPU")(errno.into()))
 }
 
+/// Whether the affinity leaves no choice.
+pub fn only_one_cpu() -> bool {
+    allowed_cpus().parse::<u32>().is_ok()
+}
+
 fn allowed_cpus() -> String {
     std::fs::read_to_string("/proc/self/status")
         .ok()

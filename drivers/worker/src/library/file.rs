@@ -26,7 +26,7 @@ impl LibraryHandle {
         let read = file
             .read_at(&mut header, 0)
             .map_err(|e| WorkerError::Load(format!("{} cannot be read: {e}", wanted.path)))?;
-        match unfit(&header[..read]) {
+        match unfit(&header[..read]).or_else(|| cut_short(&file)) {
             Some(reason) => Err(WorkerError::Load(format!("{} {reason}", wanted.path))),
             None => Ok(LibraryHandle {
                 file,
@@ -139,6 +139,39 @@ fn unfit(header: &[u8]) -> Option<String> {
             half(18)
         )
     })
+}
+
+/// Whether a segment that is loaded lies beyond the end of the file: the loader would map it, and
+/// the first touch would end the process (ELF gABI: e_phoff, e_phentsize, e_phnum, PT_LOAD).
+fn cut_short(file: &File) -> Option<String> {
+    const LOAD: u32 = 1;
+    let end = file.metadata().ok()?.len();
+    let read = |offset: u64, bytes: &mut [u8]| file.read_exact_at(bytes, offset).ok();
+    let cut = |needed: u64| {
+        Some(format!(
+            "is cut short: {end} bytes, its segments need {needed}"
+        ))
+    };
+    let mut header = [0; 64];
+    if read(0, &mut header).is_none() {
+        return cut(64);
+    }
+    let long = |bytes: &[u8], at: usize| {
+        u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
+    };
+    let half = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
+    for number in 0..half(56) {
+        let offset = long(&header, 32).checked_add(number * half(54))?;
+        let mut entry = [0; 56];
+        if read(offset, &mut entry).is_none() {
+            return cut(offset.saturating_add(56));
+        }
+        let needed = long(&entry, 8).saturating_add(long(&entry, 32));
+        if u32::from_le_bytes(entry[..4].try_into().expect("4 bytes")) == LOAD && needed > end {
+            return cut(needed);
+        }
+    }
+    None
 }
 
 #[cfg(test)]

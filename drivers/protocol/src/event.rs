@@ -455,8 +455,12 @@ pub struct ProfileOutcome {
     pub tick_source: SourceKind,
     /// Its rate, hertz.
     pub tick_hz: Option<u64>,
-    /// Calibrated cost of one wrapper, ticks.
+    /// Calibrated cost of one wrapper, whole ticks.
     pub wrapper_cost_ticks: u64,
+    /// What one call adds to the ticks of its own row, thousandths of a tick.
+    pub wrapper_inside_milliticks: u64,
+    /// What one call adds to the time of the whole operation, thousandths of a tick.
+    pub wrapper_around_milliticks: u64,
     /// Operations.
     pub operations: u64,
     /// Ticks over all operations, wrappers included.
@@ -493,13 +497,14 @@ pub struct ProfileRow {
 pub struct StudyOutcome {
     /// As in a campaign.
     pub measured: Measured,
-    /// Bytes read from the file during the timed calls.
+    /// Bytes read from the file: within the timed calls (stream, prehash), in the preparation
+    /// (buffer), none by a call (mmap).
     pub bytes_read: u64,
-    /// Time of reading, nanoseconds.
+    /// Time of that reading, nanoseconds.
     pub read_ns: Option<u64>,
-    /// Time of hashing apart from reading, nanoseconds.
+    /// Time of hashing within the timed calls, apart from reading, nanoseconds (stream, prehash).
     pub hash_ns: Option<u64>,
-    /// SHA-256 of the signature of the first timed call (sign), or of the verified one.
+    /// SHA-256 of the first signature of the recorded randomness (sign), or of the verified one.
     pub signature_sha256: Option<String>,
     /// SHA-256 of the file, read again after the timed calls.
     pub file_sha256: String,

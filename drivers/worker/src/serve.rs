@@ -11,9 +11,9 @@ use crate::kat;
 use crate::library::{Candidate, LibraryHandle};
 use crate::memory::{OnStack, Stack};
 use crate::process::{self, Migrations, Status};
-use crate::tasks::{self, Inputs, Meters};
+use crate::tasks::{self, Inputs, MemoryTask, Meters, ProfileTask};
 use crate::timing;
-use protocol::{Body, Hello, Isolation, LibraryFile, Request, SourceKind, Task};
+use protocol::{Body, Hello, Isolation, KatTask, LibraryFile, Request, SourceKind, Task};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
@@ -189,16 +189,32 @@ fn with_library(request: &Request, files: Files, events: &mut Events) -> Result<
     let mut stack = Stack::new(request.stack_bytes)?;
     stack.arm(events.last_words(stack.bytes()))?;
     let meters = Meters::open(request)?;
+    let tick_hz = match &request.task {
+        Task::Profile { .. } => tasks::tick_hz(request.cpu),
+        _ => None,
+    };
     hello(request, &[handle.as_fd()], events)?;
-    let work = Work {
+    let candidate = stack.run(|on| Candidate::load(on, &handle))?;
+    events.send(Body::Loaded(stack.run(|on| candidate.loaded(on))))?;
+    let mut work = Work {
         request,
-        handle: &handle,
+        candidate: &candidate,
         prepared: prepared.as_ref(),
         files,
         events,
         meters,
+        tick_hz,
     };
-    stack.run(|on| work.run(on))
+    if let Some(answer) = work.task(&mut stack)? {
+        events.send(answer)?;
+    }
+    if matches!(request.task, Task::Load | Task::Kat(_)) {
+        // Unloading is part of what is checked; the other tasks end without it.
+        stack.run(|on| candidate.unload(on));
+    } else {
+        std::mem::forget(candidate);
+    }
+    Ok(())
 }
 
 fn prepared_key(task: &Task) -> Option<&LibraryFile> {
@@ -238,76 +254,105 @@ impl Meters {
 /// The part of a worker's life that knows the library.
 struct Work<'a> {
     request: &'a Request,
-    handle: &'a LibraryHandle,
+    candidate: &'a Candidate,
     prepared: Option<&'a File>,
     files: Files,
     events: &'a mut Events,
     meters: Meters,
+    tick_hz: Option<u64>,
 }
 
 impl Work<'_> {
-    fn run(mut self, on: &OnStack<'_>) -> Result<()> {
-        let candidate = Candidate::load(on, self.handle)?;
-        self.events.send(Body::Loaded(candidate.loaded(on)))?;
-        match self.task(on, &candidate)? {
-            Some(answer) => self.events.send(answer)?,
-            None => candidate.check_sizes(on)?,
-        }
-        if matches!(self.request.task, Task::Load | Task::Kat(_)) {
-            // Unloading is part of what is checked; the other tasks end without it.
-            candidate.unload(on);
-        } else {
-            std::mem::forget(candidate);
-        }
-        Ok(())
+    /// Does the task; `None` when what was said at loading is the answer.
+    fn task(&mut self, stack: &mut Stack) -> Result<Option<Body>> {
+        let request = self.request;
+        let mut close = || close(&request.isolation);
+        let answer = match &request.task {
+            Task::Load => {
+                stack.run(|on| self.candidate.check_sizes(on))?;
+                return Ok(None);
+            }
+            Task::Memory {
+                operation,
+                inputs,
+                keys,
+            } => {
+                let task = MemoryTask {
+                    operation: *operation,
+                    inputs,
+                    keys: *keys,
+                };
+                Body::Memory(tasks::memory(
+                    stack,
+                    self.candidate,
+                    &task,
+                    self.prepared,
+                    &self.meters,
+                    &mut close,
+                )?)
+            }
+            _ => stack.run(|on| self.on_stack(on, &mut close))?,
+        };
+        Ok(Some(answer))
     }
 
-    fn task(&mut self, on: &OnStack<'_>, candidate: &Candidate) -> Result<Option<Body>> {
-        let isolation = &self.request.isolation;
-        let mut close = || close(isolation);
-        Ok(Some(match &self.request.task {
-            Task::Kat(task) => {
-                let kept = if task.keep_text {
-                    Some(needed(self.files.text.take(), protocol::TEXT_FD)?)
-                } else {
-                    None
-                };
-                let events = &mut self.events;
-                let outcome = kat::run(on, candidate, task, kept, &mut |done, planned| {
-                    events.send(Body::Progress { done, planned })
-                })?;
-                Body::Kat(outcome)
-            }
+    /// The tasks that run on the dedicated stack as a whole.
+    fn on_stack(
+        &mut self,
+        on: &OnStack<'_>,
+        close: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Body> {
+        let (candidate, prepared) = (self.candidate, self.prepared);
+        match &self.request.task {
+            Task::Kat(task) => self.kat(on, task),
             Task::Prepare { operation, inputs } => {
                 let out = needed(self.files.key.take(), protocol::KEY_FD)?;
-                Body::Prepared(tasks::prepare(on, candidate, *operation, inputs, out)?)
+                tasks::prepare(on, candidate, *operation, inputs, out).map(Body::Prepared)
             }
             Task::Calibrate {
                 operation,
                 inputs,
                 outputs,
-            } => Body::Calibrated(tasks::calibrate(
-                on,
-                candidate,
-                *operation,
-                inputs,
-                *outputs,
-                self.prepared,
-            )?),
+            } => tasks::calibrate(on, candidate, *operation, inputs, *outputs, prepared)
+                .map(Body::Calibrated),
             Task::Measure(task) => {
+                tasks::measure(on, candidate, task, prepared, &mut self.meters, close)
+                    .map(|measured| Body::Measured(Box::new(measured)))
+            }
+            Task::Profile {
+                operation,
+                inputs,
+                keys,
+            } => {
+                let task = ProfileTask {
+                    operation: *operation,
+                    inputs,
+                    keys: *keys,
+                    tick_hz: self.tick_hz,
+                };
+                tasks::profile(on, candidate, &task, prepared).map(Body::Profile)
+            }
+            Task::Study(task) => {
+                let file = needed(self.files.message.take(), protocol::FILE_FD)?;
                 let meters = &mut self.meters;
-                let measured =
-                    tasks::measure(on, candidate, task, self.prepared, meters, &mut close)?;
-                Body::Measured(Box::new(measured))
+                tasks::study(on, candidate, task, &file, prepared, meters, close)
+                    .map(|outcome| Body::Study(Box::new(outcome)))
             }
-            Task::Load => return Ok(None),
-            other => {
-                let _ = &self.files.message;
-                return Err(WorkerError::Request(format!(
-                    "this worker cannot do the task {other:?}"
-                )));
+            Task::Probe { .. } | Task::Empty { .. } | Task::Load | Task::Memory { .. } => {
+                unreachable!("these were done before")
             }
-        }))
+        }
+    }
+
+    fn kat(&mut self, on: &OnStack<'_>, task: &KatTask) -> Result<Body> {
+        let kept = if task.keep_text {
+            Some(needed(self.files.text.take(), protocol::TEXT_FD)?)
+        } else {
+            None
+        };
+        let events = &mut self.events;
+        let mut progress = |done, planned| events.send(Body::Progress { done, planned });
+        kat::run(on, self.candidate, task, kept, &mut progress).map(Body::Kat)
     }
 }
 

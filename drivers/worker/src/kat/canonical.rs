@@ -187,7 +187,8 @@ mod tests {
             let line = line.trim_end_matches([' ', '\t']);
             let name = line.split_once('=').map(|(name, _)| name.trim());
             let length = name.is_some_and(|name| name.ends_with("_Len"));
-            if !line.is_empty() && !(drop_lengths && length) {
+            let dropped = line.is_empty() || (drop_lengths && length);
+            if !dropped {
                 out += line;
                 out += "\n";
             }

@@ -173,7 +173,7 @@ fn try_flips(
             continue;
         }
         flip(part.of(signed), bit);
-        let fill = if index % 2 == 0 { 0x00 } else { 0xff };
+        let fill = if index.is_multiple_of(2) { 0x00 } else { 0xff };
         let verdict = signed.verify(on, candidate, fill);
         flip(part.of(signed), bit);
         count.tried += 1;

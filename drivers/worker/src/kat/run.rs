@@ -97,7 +97,7 @@ impl Run<'_> {
             message: &mut message,
         };
         // The fill changes sides from vector to vector: neither value may decide.
-        let (one, other) = if vector.number % 2 == 0 {
+        let (one, other) = if vector.number.is_multiple_of(2) {
             (0x00, 0xff)
         } else {
             (0xff, 0x00)

@@ -2,7 +2,8 @@
 
 use super::file::LibraryHandle;
 use super::symbols::{
-    DrngState, KeygenCall, MemorySymbols, ProfileSymbols, SignCall, Symbols, VerifyCall,
+    DrngState, KeygenCall, MemorySymbols, ProfileSymbols, SignCall, StreamSymbols, Symbols,
+    VerifyCall,
 };
 use crate::error::{Result, WorkerError};
 use crate::memory::{Guarded, OnStack};
@@ -199,6 +200,16 @@ impl Candidate {
     /// Functions of a profile library.
     pub fn profile_symbols(&self) -> Result<ProfileSymbols> {
         ProfileSymbols::find(&self.library, &self.name)
+    }
+
+    /// Functions of a stream library.
+    pub fn stream_symbols(&self) -> Result<StreamSymbols> {
+        StreamSymbols::find(&self.library, &self.name)
+    }
+
+    /// The bare functions.
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
     }
 
     /// Unloads the library, destructors included, on the dedicated stack.

@@ -10,4 +10,7 @@ mod symbols;
 
 pub use candidate::{Candidate, Verdict};
 pub use file::{hash_file, open_identified, LibraryHandle};
-pub use symbols::{KeygenCall, MemorySymbols, ProfileRowRaw, ProfileSymbols, SignCall, VerifyCall};
+pub use symbols::{
+    DrngState, KeygenCall, MemorySymbols, Message, ProfileRowRaw, ProfileSymbols, SignCall,
+    StreamSymbols, Symbols, VerifyCall,
+};

@@ -7,6 +7,8 @@ use crate::error::{Result, WorkerError};
 use crate::memory::{Guarded, OnStack};
 use libloading::os::unix::Library;
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void, CStr};
+use std::marker::PhantomData;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 type LengthFn = unsafe extern "C" fn() -> c_ulonglong;
 type KeygenFn = unsafe extern "C" fn(*mut u8, *mut c_ulonglong, *mut u8, *mut c_ulonglong) -> c_int;
@@ -28,6 +30,9 @@ type NumberFn = unsafe extern "C" fn() -> c_ulonglong;
 type VoidFn = unsafe extern "C" fn();
 type CountFn = unsafe extern "C" fn() -> c_uint;
 type NameFn = unsafe extern "C" fn(c_uint) -> *const c_char;
+type StreamOpenFn = unsafe extern "C" fn(c_int, c_ulonglong, c_ulonglong) -> c_int;
+type PointerFn = unsafe extern "C" fn() -> *mut u8;
+type CodeFn = unsafe extern "C" fn() -> c_int;
 type RowsFn = unsafe extern "C" fn(*mut ProfileRowRaw, c_uint) -> c_uint;
 
 /// `DRNG_ctx` of `drng.h`: V, C and the counter, 55 bytes each.
@@ -120,6 +125,16 @@ impl Symbols {
         } + rejected: rejected)
     }
 
+    /// The same operations, empty: what calling costs without a library.
+    pub fn with_empty_operations(&self) -> Symbols {
+        Symbols {
+            keygen: empty_keygen,
+            sign: empty_sign,
+            verify: empty_verify,
+            ..*self
+        }
+    }
+
     /// Claimed lengths of public key, secret key and signature.
     pub fn lengths(&self, _on: &OnStack<'_>) -> [u64; 3] {
         // SAFETY: functions without arguments of the loaded library, types as looked up.
@@ -208,6 +223,37 @@ impl Symbols {
     }
 }
 
+unsafe extern "C" fn empty_keygen(
+    _pk: *mut u8,
+    _pk_len: *mut c_ulonglong,
+    _sk: *mut u8,
+    _sk_len: *mut c_ulonglong,
+) -> c_int {
+    0
+}
+
+unsafe extern "C" fn empty_sign(
+    _sk: *mut u8,
+    _sk_len: c_ulonglong,
+    _m: *mut u8,
+    _m_len: c_ulonglong,
+    _sn: *mut u8,
+    _sn_len: *mut c_ulonglong,
+) -> c_int {
+    0
+}
+
+unsafe extern "C" fn empty_verify(
+    _pk: *mut u8,
+    _pk_len: c_ulonglong,
+    _sn: *mut u8,
+    _sn_len: c_ulonglong,
+    _m: *mut u8,
+    _m_len: c_ulonglong,
+) -> c_int {
+    0
+}
+
 /// What C calls for randomness. An unwinding panic must not cross into C: it ends the process.
 unsafe extern "C" fn draw(context: *mut c_void, out: *mut u8, bits: c_ulonglong) -> c_int {
     let Ok(bytes) = usize::try_from(bits.div_ceil(8)) else {
@@ -266,6 +312,11 @@ impl KeygenCall<'_> {
         }
     }
 
+    /// Lengths that the last call returned.
+    pub fn returned(&self) -> (u64, u64) {
+        self.returned
+    }
+
     /// Takes the outputs of the last call over, checked.
     pub fn accept(self) -> Result<()> {
         self.pk.accept("sig_keygen", self.returned.0)?;
@@ -285,24 +336,19 @@ pub struct SignCall<'a> {
 }
 
 impl SignCall<'_> {
-    /// One call on `message`; its return code.
+    /// One call; its return code.
     #[inline(always)]
-    pub fn call(&mut self, on: &OnStack<'_>, message: &mut [u8]) -> i32 {
-        self.call_at(on, message.as_mut_ptr(), message.len() as u64)
-    }
-
-    /// One call on a message that need not be memory (the sentinel of a stream library).
-    #[inline(always)]
-    pub fn call_at(&mut self, _on: &OnStack<'_>, message: *mut u8, bytes: u64) -> i32 {
+    pub fn call<'m>(&mut self, _on: &OnStack<'_>, message: impl Into<Message<'m>>) -> i32 {
+        let message = message.into();
         self.returned = self.claimed;
         // SAFETY: key and signature buffer have the lengths given and are borrowed mutably; the
-        // message is a borrowed slice or the sentinel that the library itself gave out.
+        // message is as `Message` says.
         unsafe {
             (self.sign)(
                 self.sk.as_mut_ptr(),
                 self.sk_len,
-                message,
-                bytes,
+                message.start,
+                message.bytes,
                 self.sn.as_mut_ptr(),
                 &mut self.returned,
             )
@@ -331,19 +377,13 @@ pub struct VerifyCall<'a> {
 impl VerifyCall<'_> {
     /// One call; 0 is valid.
     #[inline(always)]
-    pub fn call(&mut self, on: &OnStack<'_>, signature: &mut [u8], message: &mut [u8]) -> i32 {
-        self.call_at(on, signature, message.as_mut_ptr(), message.len() as u64)
-    }
-
-    /// One call on a message that need not be memory.
-    #[inline(always)]
-    pub fn call_at(
+    pub fn call<'m>(
         &mut self,
         _on: &OnStack<'_>,
         signature: &mut [u8],
-        message: *mut u8,
-        bytes: u64,
+        message: impl Into<Message<'m>>,
     ) -> i32 {
+        let message = message.into();
         // SAFETY: as for signing.
         unsafe {
             (self.verify)(
@@ -351,10 +391,92 @@ impl VerifyCall<'_> {
                 self.pk_len,
                 signature.as_mut_ptr(),
                 signature.len() as u64,
-                message,
-                bytes,
+                message.start,
+                message.bytes,
             )
         }
+    }
+}
+
+/// A message as C takes it: memory that is borrowed mutably (the API has no `const`), or the
+/// sentinel of a stream library, which nothing reads through.
+#[derive(Debug)]
+pub struct Message<'a> {
+    start: *mut u8,
+    bytes: u64,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> From<&'a mut [u8]> for Message<'a> {
+    #[inline(always)]
+    fn from(bytes: &'a mut [u8]) -> Self {
+        Message {
+            start: bytes.as_mut_ptr(),
+            bytes: bytes.len() as u64,
+            memory: PhantomData,
+        }
+    }
+}
+
+/// Functions of a stream library.
+#[derive(Debug)]
+pub struct StreamSymbols {
+    open: StreamOpenFn,
+    pointer: PointerFn,
+    error: CodeFn,
+    bytes_read: NumberFn,
+    read_ns: NumberFn,
+    hash_ns: NumberFn,
+}
+
+impl StreamSymbols {
+    /// Looks them up; an error when the library is of another kind.
+    pub fn find(library: &Library, name: &str) -> Result<StreamSymbols> {
+        let mut lookup = Lookup {
+            library,
+            missing: Vec::new(),
+        };
+        all_or_missing!(
+            lookup,
+            name,
+            StreamSymbols {
+                open: "campaign_stream_open",
+                pointer: "campaign_stream_pointer",
+                error: "campaign_stream_error",
+                bytes_read: "campaign_stream_bytes_read",
+                read_ns: "campaign_stream_read_ns",
+                hash_ns: "campaign_stream_hash_ns",
+            }
+        )
+    }
+
+    /// The message of the next calls is this file; counters start at 0.
+    pub fn open(&self, file: BorrowedFd<'_>, bytes: u64, chunk: u64) -> i32 {
+        // SAFETY: a function of drivers/dilithium/stream.c; it keeps the number and reads by offset
+        // during calls only, while the caller keeps the file open.
+        unsafe { (self.open)(file.as_raw_fd(), bytes, chunk) }
+    }
+
+    /// The file as a message of `bytes`.
+    pub fn message(&self, bytes: u64) -> Message<'_> {
+        Message {
+            // SAFETY: a function without arguments of the library.
+            start: unsafe { (self.pointer)() },
+            bytes,
+            memory: PhantomData,
+        }
+    }
+
+    /// First error since the file was opened; 0 when none.
+    pub fn error(&self) -> i32 {
+        // SAFETY: as above.
+        unsafe { (self.error)() }
+    }
+
+    /// Bytes read, nanoseconds of reading and of absorbing since the file was opened.
+    pub fn figures(&self) -> [u64; 3] {
+        // SAFETY: as above.
+        unsafe { [(self.bytes_read)(), (self.read_ns)(), (self.hash_ns)()] }
     }
 }
 

@@ -38,6 +38,32 @@ impl Mapping {
         Ok(Mapping { start, bytes })
     }
 
+    /// Maps a file of `bytes`, copy-on-write: the pages are the page cache's until something writes
+    /// to them.
+    pub fn of_file(file: &std::fs::File, bytes: usize) -> std::io::Result<Mapping> {
+        use std::os::fd::AsRawFd;
+        // SAFETY: a mapping at an address of the kernel's choice; it is private, so that nothing
+        // but a truncation of the file can change it, and that ends the process by SIGBUS.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes.max(1),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_NORESERVE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).expect("the kernel never maps address 0 unasked");
+        Ok(Mapping {
+            start,
+            bytes: bytes.max(1),
+        })
+    }
+
     /// Takes all access from the first `bytes` (whole pages), so that a touch is a fault.
     pub fn forbid_start(&mut self, bytes: usize) -> std::io::Result<()> {
         assert!(bytes.is_multiple_of(PAGE) && bytes <= self.bytes);

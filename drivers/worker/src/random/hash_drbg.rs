@@ -91,7 +91,7 @@ mod tests {
                 let bits = request["bits"].as_u64().unwrap() as usize;
                 let mut out = vec![0; bits.div_ceil(8)];
                 drbg.fill(&mut out);
-                if bits % 8 != 0 {
+                if !bits.is_multiple_of(8) {
                     *out.last_mut().unwrap() &= 0xff << (8 - bits % 8);
                 }
                 assert_eq!(const_hex::encode(out), request["out"].as_str().unwrap());

@@ -173,13 +173,13 @@ mod tests {
     use super::*;
 
     /// A clock that shows the given calls.
-    struct Replay {
-        calls: std::vec::IntoIter<u64>,
+    struct Replay<'a> {
+        calls: std::iter::Copied<std::slice::Iter<'a, u64>>,
         now: u64,
         inside: bool,
     }
 
-    impl Clock for Replay {
+    impl Clock for Replay<'_> {
         fn now(&mut self) -> u64 {
             if self.inside {
                 self.now += self.calls.next().expect("no call beyond the recorded ones");
@@ -191,7 +191,7 @@ mod tests {
 
     fn timed(calls: &[u64]) -> Vec<u64> {
         let mut clock = Replay {
-            calls: calls.to_vec().into_iter(),
+            calls: calls.iter().copied(),
             now: 7,
             inside: false,
         };

@@ -7,7 +7,7 @@
 //! message.
 
 use crate::error::{Result, WorkerError};
-use crate::library::{open_identified, Candidate};
+use crate::library::{open_identified, Candidate, DrngState};
 use crate::memory::{Guarded, Mapping, OnStack};
 use crate::random::{seed, HashDrbg, Role, FIXED_SEED};
 use crate::timing::{Clock, MonotonicRaw};
@@ -30,6 +30,9 @@ pub struct Inputs<'a> {
     operation: Operation,
     prepared: Option<&'a File>,
     used: Vec<Role>,
+    /// Stream that the library's generator is in, and states of those that were left.
+    current: Option<Role>,
+    left: Vec<(Role, DrngState)>,
 }
 
 /// A key pair, and how long it took to have it.
@@ -41,6 +44,24 @@ pub struct KeyPair {
     pub sk: Guarded,
     /// Key generation, or reading of the prepared key, nanoseconds.
     pub nanoseconds: u64,
+    /// Lengths that a bare key generation returned, until they are accepted.
+    pub returned: (u64, u64),
+}
+
+impl KeyPair {
+    /// Lays the patterns where a bare key generation follows.
+    pub fn lay_patterns_if(&mut self, follows: bool) {
+        if follows {
+            self.pk.lay_pattern();
+            self.sk.lay_pattern();
+        }
+    }
+
+    /// Takes the outputs of a bare key generation over, checked.
+    pub fn accept(&mut self, call: &str) -> Result<()> {
+        self.pk.accept(call, self.returned.0)?;
+        self.sk.accept(call, self.returned.1)
+    }
 }
 
 impl<'a> Inputs<'a> {
@@ -57,6 +78,8 @@ impl<'a> Inputs<'a> {
             operation,
             prepared,
             used: Vec::new(),
+            current: None,
+            left: Vec::new(),
         }
     }
 
@@ -86,14 +109,45 @@ impl<'a> Inputs<'a> {
 
     /// Starts the library's stream for key generation.
     pub fn start_keys(&mut self, on: &OnStack<'_>) -> Result<()> {
-        let seed = self.note(Role::Key);
-        self.candidate.seed(on, &seed)
+        self.start(on, Role::Key)
     }
 
     /// Starts the library's stream for signing.
     pub fn start_random(&mut self, on: &OnStack<'_>) -> Result<()> {
-        let seed = self.note(Role::Random);
-        self.candidate.seed(on, &seed)
+        self.start(on, Role::Random)
+    }
+
+    fn start(&mut self, on: &OnStack<'_>, role: Role) -> Result<()> {
+        let seed = self.note(role);
+        self.candidate.seed(on, &seed)?;
+        self.current = Some(role);
+        Ok(())
+    }
+
+    /// Gives the library's one generator the stream of `role`, where it was left or at its start: so
+    /// that keys can be made between signatures without either stream knowing of the other.
+    pub fn enter(&mut self, on: &OnStack<'_>, role: Role) -> Result<()> {
+        if self.current == Some(role) {
+            return Ok(());
+        }
+        if let Some(left) = self.current {
+            self.left.retain(|(other, _)| *other != left);
+            self.left.push((left, self.candidate.drng_state()));
+        }
+        match self.left.iter().find(|(other, _)| *other == role) {
+            Some((_, state)) => {
+                self.candidate.set_drng_state(state);
+                self.current = Some(role);
+                Ok(())
+            }
+            None => self.start(on, role),
+        }
+    }
+
+    /// Forgets where the streams were left: they start anew.
+    pub fn restart(&mut self) {
+        self.left.clear();
+        self.current = None;
     }
 
     fn note(&mut self, role: Role) -> Vec<u8> {
@@ -119,15 +173,21 @@ impl<'a> Inputs<'a> {
 
     /// The key pair of the trial: the prepared one, or generated.
     pub fn key(&mut self, on: &OnStack<'_>) -> Result<KeyPair> {
+        self.restart();
+        self.next_key(on, 0)
+    }
+
+    /// Key pair `number` of the stream; number 0 is the prepared one where there is one.
+    pub fn next_key(&mut self, on: &OnStack<'_>, number: u64) -> Result<KeyPair> {
         let mut key = self.empty_key()?;
         let start = MonotonicRaw.now();
-        match self.prepared {
+        match self.prepared.filter(|_| number == 0) {
             Some(file) => {
                 self.note(Role::Key);
                 read_key(file, &mut key)?;
             }
             None => {
-                self.start_keys(on)?;
+                self.enter(on, Role::Key)?;
                 self.candidate.keygen(on, &mut key.pk, &mut key.sk)?;
             }
         }
@@ -141,6 +201,7 @@ impl<'a> Inputs<'a> {
             pk: self.candidate.pk_buffer()?,
             sk: self.candidate.sk_buffer()?,
             nanoseconds: 0,
+            returned: (0, 0),
         })
     }
 

@@ -42,7 +42,7 @@ struct Moment {
 }
 
 /// What came out of the timed loop.
-struct Timed {
+pub(super) struct Timed {
     settled: timing::Settled,
     before: Moment,
     after: Moment,
@@ -51,26 +51,15 @@ struct Timed {
 }
 
 /// Runs `task`. `ready` is called after loading and preparing, before the warm-ups.
-pub fn measure(
-    on: &OnStack<'_>,
-    candidate: &Candidate,
-    task: &MeasureTask,
-    prepared: Option<&std::fs::File>,
-    meters: &mut Meters,
-    ready: &mut dyn FnMut() -> Result<()>,
+pub fn measure<'a>(
+    on: &'a OnStack<'a>,
+    candidate: &'a Candidate,
+    task: &'a MeasureTask,
+    prepared: Option<&'a std::fs::File>,
+    meters: &'a mut Meters,
+    ready: &'a mut dyn FnMut() -> Result<()>,
 ) -> Result<Measured> {
-    if task.iterations == 0 {
-        return Err(WorkerError::Request("0 iterations: at least 1".to_owned()));
-    }
-    let inputs = Inputs::new(candidate, task.operation, &task.inputs, prepared);
-    let attempt = Attempt {
-        on,
-        candidate,
-        task,
-        inputs,
-        meters,
-        ready,
-    };
+    let attempt = Attempt::new(on, candidate, task, prepared, meters, ready)?;
     match task.operation {
         Operation::Keygen => attempt.keygen(),
         Operation::Sign => attempt.sign(),
@@ -78,24 +67,46 @@ pub fn measure(
     }
 }
 
-struct Attempt<'a> {
-    on: &'a OnStack<'a>,
-    candidate: &'a Candidate,
-    task: &'a MeasureTask,
-    inputs: Inputs<'a>,
+/// One attempt: the message-size study uses its steps with messages of its own.
+pub(super) struct Attempt<'a> {
+    pub(super) on: &'a OnStack<'a>,
+    pub(super) candidate: &'a Candidate,
+    pub(super) task: &'a MeasureTask,
+    pub(super) inputs: Inputs<'a>,
     meters: &'a mut Meters,
     ready: &'a mut dyn FnMut() -> Result<()>,
 }
 
-impl Attempt<'_> {
-    fn keygen(mut self) -> Result<Measured> {
+impl<'a> Attempt<'a> {
+    pub(super) fn new(
+        on: &'a OnStack<'a>,
+        candidate: &'a Candidate,
+        task: &'a MeasureTask,
+        prepared: Option<&'a std::fs::File>,
+        meters: &'a mut Meters,
+        ready: &'a mut dyn FnMut() -> Result<()>,
+    ) -> Result<Attempt<'a>> {
+        if task.iterations == 0 {
+            return Err(WorkerError::Request("0 iterations: at least 1".to_owned()));
+        }
+        Ok(Attempt {
+            on,
+            candidate,
+            task,
+            inputs: Inputs::new(candidate, task.operation, &task.inputs, prepared),
+            meters,
+            ready,
+        })
+    }
+
+    pub(super) fn keygen(mut self) -> Result<Measured> {
         let (on, candidate) = (self.on, self.candidate);
         let mut key = self.inputs.empty_key()?;
         self.inputs.start_keys(on)?;
         key.pk.lay_pattern();
         key.sk.lay_pattern();
         let mut call = candidate.keygen_call(&mut key.pk, &mut key.sk);
-        let timed = self.run("sig_keygen", |_| call.call(on))?;
+        let timed = self.run("sig_keygen", &mut |_| Ok(()), |_| call.call(on))?;
         let measured = self.measured(timed, Used::default())?;
         call.accept()?;
         let mut message = Guarded::with("the message", &[0x5a; 64])?;
@@ -115,7 +126,9 @@ impl Attempt<'_> {
         sn.lay_pattern();
         self.inputs.start_random(on)?;
         let mut call = candidate.sign_call(&mut key.sk, &mut sn);
-        let timed = self.run("sig_sign", |number| call.call(on, messages.get(number)))?;
+        let timed = self.run("sig_sign", &mut |_| Ok(()), |number| {
+            call.call(on, messages.get(number))
+        })?;
         let used = Used {
             messages: messages.count(),
             keys: 1,
@@ -136,7 +149,7 @@ impl Attempt<'_> {
         let mut signatures = self.inputs.signatures(on, &mut key, &mut messages, pairs)?;
         let mut call = candidate.verify_call(&mut key.pk);
         let mut pair = 0;
-        let timed = self.run("sig_verify", |_| {
+        let timed = self.run("sig_verify", &mut |_| Ok(()), |_| {
             let code = call.call(on, signatures.get(pair), messages.get(pair));
             pair = if pair + 1 == pairs { 0 } else { pair + 1 };
             code
@@ -156,8 +169,14 @@ impl Attempt<'_> {
         u64::from(self.task.warmups) + self.task.iterations
     }
 
-    /// Warm-ups, then the timed loop. `call` gets the number of the call over both.
-    fn run(&mut self, name: &'static str, mut call: impl FnMut(u64) -> i32) -> Result<Timed> {
+    /// Warm-ups, then the timed loop. `call` gets the number of the call over both; `warmed` runs
+    /// between the two and gets the number of warm-ups.
+    pub(super) fn run(
+        &mut self,
+        name: &'static str,
+        warmed: &mut dyn FnMut(u64) -> Result<()>,
+        mut call: impl FnMut(u64) -> i32,
+    ) -> Result<Timed> {
         let warmups = u64::from(self.task.warmups);
         let batch = timing::batch(
             self.meters.overhead.clock_read_ps,
@@ -179,6 +198,7 @@ impl Attempt<'_> {
                 (code != 0).then_some(CallError { call: number, code }),
             )?;
         }
+        warmed(warmups)?;
         let cpu_before = self.cpu()?;
         let before = self.moment_before()?;
         let outcome = timing::run(plan, &mut MonotonicRaw, &mut readings, |number| {
@@ -240,7 +260,7 @@ impl Attempt<'_> {
     }
 
     /// The record of the loop, from the meters as they stand right after it.
-    fn measured(&mut self, timed: Timed, used: Used) -> Result<Measured> {
+    pub(super) fn measured(&mut self, timed: Timed, used: Used) -> Result<Measured> {
         let status = self.meters.status.read()?;
         let cpu_after = self.cpu()?;
         let boottime_ns = timed.after.boottime.saturating_sub(timed.before.boottime);
@@ -321,7 +341,7 @@ impl Attempt<'_> {
     }
 
     /// Last look: the CPU is still ours, and the lengths are what they were.
-    fn checked(self, measured: Measured) -> Result<Measured> {
+    pub(super) fn checked(self, measured: Measured) -> Result<Measured> {
         self.candidate.check_sizes(self.on)?;
         self.cpu()?;
         Ok(measured)
@@ -330,10 +350,10 @@ impl Attempt<'_> {
 
 /// What the calls used.
 #[derive(Debug, Default)]
-struct Used {
-    messages: u64,
-    keys: u64,
-    signature_bytes: u64,
+pub(super) struct Used {
+    pub(super) messages: u64,
+    pub(super) keys: u64,
+    pub(super) signature_bytes: u64,
 }
 
 /// Differences of a counter, or why they do not count. The time stays good in both cases.

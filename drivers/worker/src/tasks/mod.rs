@@ -3,9 +3,17 @@
 mod calibrate;
 mod inputs;
 mod measure;
+mod memory;
+mod message;
 mod prepare;
+mod profile;
+mod single;
+mod study;
 
 pub use calibrate::calibrate;
 pub use inputs::{Inputs, KeyPair, Messages, Signatures};
 pub use measure::{measure, Meters};
+pub use memory::{memory, MemoryTask};
 pub use prepare::prepare;
+pub use profile::{profile, tick_hz, ProfileTask};
+pub use study::study;

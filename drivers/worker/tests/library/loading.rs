@@ -65,7 +65,7 @@ fn files_that_are_no_library_are_refused_for_what_they_are() {
         (
             "cut.so",
             library[..library.len() / 3].to_vec(),
-            "does not load",
+            "is cut short",
         ),
     ];
     for (name, content, part) in cases {

@@ -1,0 +1,103 @@
+//! The memory of single operations: the deepest use of a painted stack, the heap as the wrappers of
+//! a memory library count it, and the resident set before and after one operation.
+//!
+//! Runs on the worker's own stack, so that the dedicated one can be painted between operations.
+
+use super::inputs::Inputs;
+use super::measure::Meters;
+use super::single::Single;
+use crate::error::{Result, WorkerError};
+use crate::library::{Candidate, MemorySymbols};
+use crate::memory::Stack;
+use protocol::{MemoryOutcome, MemoryRun, Operation};
+use std::fs::File;
+
+/// What to run.
+#[derive(Debug)]
+pub struct MemoryTask<'a> {
+    /// Operation.
+    pub operation: Operation,
+    /// Seeds.
+    pub inputs: &'a protocol::Inputs,
+    /// Number of keys, one message each.
+    pub keys: u32,
+}
+
+/// Runs the operation once for the resident set and then once for each key; `ready` is called
+/// before the first of them.
+pub fn memory(
+    stack: &mut Stack,
+    candidate: &Candidate,
+    task: &MemoryTask<'_>,
+    prepared: Option<&File>,
+    meters: &Meters,
+    ready: &mut dyn FnMut() -> Result<()>,
+) -> Result<MemoryOutcome> {
+    let heap = candidate.memory_symbols()?;
+    let mut inputs = Inputs::new(candidate, task.operation, task.inputs, prepared);
+    let mut messages = inputs.messages(task.keys.max(1).into())?;
+    let mut prepare = |stack: &Stack, inputs: &mut Inputs<'_>, number| {
+        stack
+            .run(|on| Single::prepare(on, candidate, task.operation, inputs, &mut messages, number))
+    };
+    let mut first = prepare(stack, &mut inputs, 0)?;
+    ready()?;
+    let baseline = meters.status.read()?;
+    let code = stack.run(|on| first.call(on, candidate.symbols()));
+    let peak = meters.status.read()?;
+    stack.run(|on| first.check(on, candidate, code))?;
+    let empty = candidate.symbols().with_empty_operations();
+    stack.paint();
+    stack.run(|on| first.call(on, &empty));
+    let empty_stack_bytes = stack.high_water() as u64;
+    drop(first);
+
+    inputs.restart();
+    let mut runs = Vec::with_capacity(task.keys as usize);
+    for number in 0..task.keys {
+        let mut single = prepare(stack, &mut inputs, number.into())?;
+        let (code, run) = look(stack, candidate, &heap, &mut single, number)?;
+        stack
+            .run(|on| single.check(on, candidate, code))
+            .map_err(|error| error.at(format_args!("run {number}")))?;
+        runs.push(MemoryRun {
+            stack_peak_bytes: run.stack_peak_bytes.saturating_sub(empty_stack_bytes),
+            ..run
+        });
+    }
+    Ok(MemoryOutcome {
+        operation: task.operation,
+        baseline_rss_bytes: baseline.rss_bytes,
+        peak_rss_bytes: peak.peak_rss_bytes,
+        empty_stack_bytes,
+        runs,
+    })
+}
+
+/// One operation on a painted stack with the heap counted from 0.
+fn look(
+    stack: &mut Stack,
+    candidate: &Candidate,
+    heap: &MemorySymbols,
+    single: &mut Single,
+    number: u32,
+) -> Result<(i32, MemoryRun)> {
+    stack.paint();
+    heap.reset();
+    let code = stack.run(|on| single.call(on, candidate.symbols()));
+    let [heap_peak_bytes, leaked_bytes, allocations, overflow] = heap.figures();
+    if overflow > 0 {
+        return Err(WorkerError::Contract(format!(
+            "the table of the memory library overflowed: {overflow} blocks are not counted"
+        )));
+    }
+    let run = MemoryRun {
+        key: number,
+        message: number,
+        stack_peak_bytes: stack.high_water() as u64,
+        heap_peak_bytes,
+        allocations,
+        leaked_bytes,
+    };
+    Ok((code, run))
+}

@@ -225,3 +225,124 @@ pub fn clock_step_ns() -> u64 {
         smallest
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Shows recorded readings, one after the other.
+    struct Recorded<'a>(std::slice::Iter<'a, u64>);
+
+    impl Clock for Recorded<'_> {
+        fn now(&mut self) -> u64 {
+            *self.0.next().expect("no reading beyond the recorded ones")
+        }
+    }
+
+    /// Runs the loop on recorded readings: what it enters, and in which order calls were made.
+    fn replay(plan: LoopPlan, recorded: &[u64]) -> (Vec<u64>, Vec<u64>) {
+        let mut readings = vec![0; plan.readings()];
+        let mut calls = Vec::new();
+        let mut clock = Recorded(recorded.iter());
+        run(plan, &mut clock, &mut readings, |call| {
+            calls.push(call);
+            0
+        })
+        .unwrap();
+        assert_eq!(clock.0.len(), 0, "every recorded reading was taken");
+        (readings, calls)
+    }
+
+    #[test]
+    fn a_recorded_clock_gives_its_samples_back() {
+        let plan = LoopPlan { calls: 7, batch: 2 };
+        let (readings, calls) = replay(plan, &[100, 130, 170, 171, 200]);
+        assert_eq!(calls, [0, 1, 2, 3, 4, 5, 6]);
+        let settled = settle(plan, &readings).unwrap();
+        assert_eq!(settled.samples, [30, 40, 1]);
+        assert_eq!(
+            settled.rest,
+            Rest {
+                calls: 1,
+                value: 29
+            }
+        );
+        assert_eq!(settled.nanoseconds, 100);
+    }
+
+    #[test]
+    fn a_clock_that_goes_backwards_is_an_error_with_both_readings() {
+        let plan = LoopPlan { calls: 2, batch: 1 };
+        assert_eq!(
+            settle(plan, &[5, 9, 8]),
+            Err(ClockError {
+                reading: 2,
+                from: 9,
+                to: 8
+            })
+        );
+    }
+
+    #[test]
+    fn a_failing_call_stops_the_loop_at_once() {
+        let plan = LoopPlan { calls: 9, batch: 2 };
+        let mut made = 0;
+        let error = run(plan, &mut MonotonicRaw, &mut [0; 6], |call| {
+            made += 1;
+            if call == 3 {
+                -6
+            } else {
+                0
+            }
+        });
+        assert_eq!((error, made), (Err(CallError { call: 3, code: -6 }), 4));
+    }
+
+    #[test]
+    fn the_batch_keeps_reading_and_resolution_below_a_thousandth() {
+        // (read, ps; step, ns; cost, ns) -> batch
+        let cases = [
+            (23_000, 1, 23_000, 1),
+            (23_000, 1, 22_999, 2),
+            (23_000, 1, 1000, 23),
+            (23_000, 30, 1000, 30),
+            (23_001, 1, 1000, 24),
+            (0, 0, 1000, 1),
+            (23_000, 1, 0, 23_000),
+            (23_000, 1, u64::MAX, 1),
+        ];
+        for (read_ps, step_ns, cost_ns, expected) in cases {
+            let found = batch(read_ps, step_ns, cost_ns);
+            assert_eq!(found, expected, "{read_ps} ps, {step_ns} ns, {cost_ns} ns");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn samples_and_rest_add_up_to_the_total(
+            calls in 1u64..3000,
+            batch in 1u64..400,
+            spans in prop::collection::vec(0u64..1_000_000, 514),
+            start: u32,
+        ) {
+            let plan = LoopPlan { calls, batch };
+            let mut now = u64::from(start);
+            let mut recorded = vec![now];
+            for span in &spans[..plan.readings() - 1] {
+                now += span;
+                recorded.push(now);
+            }
+            let (readings, made) = replay(plan, &recorded);
+            prop_assert_eq!(made, (0..calls).collect::<Vec<_>>());
+            let settled = settle(plan, &readings).unwrap();
+            let samples = settled.samples.len() as u64;
+            prop_assert_eq!(samples, (calls / batch).min(512));
+            prop_assert_eq!(samples * batch + settled.rest.calls, calls);
+            let sum: u64 = settled.samples.iter().sum();
+            prop_assert_eq!(sum + settled.rest.value, settled.nanoseconds);
+            prop_assert_eq!(settled.nanoseconds, now - u64::from(start));
+            prop_assert_eq!(&settled.samples[..], &spans[..samples as usize]);
+        }
+    }
+}

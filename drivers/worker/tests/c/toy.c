@@ -20,8 +20,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "absorb.h"
 #include "auxfunc.h"
 #include "campaign_abi.h"
+#include "sm3.h"
 
 #define CORRECT 0
 #define SIGN_FAILS 1            /* for one message in twelve */
@@ -238,24 +240,16 @@ int sig_keygen(unsigned char *pk, unsigned long long *pk_len, unsigned char *sk,
     return 0;
 }
 
-static int digest(const unsigned char *pk, const unsigned char *nonce, const unsigned char *m,
-                  unsigned long long m_len, unsigned char *out)
+static void digest(const unsigned char *pk, const unsigned char *nonce, unsigned char *m, unsigned long long m_len,
+                   unsigned char *out)
 {
-    unsigned char *joined;
+    iccs_sm3_ctx state;
 
-    if (IS(VERIFY_PREFIX)) {
-        m_len /= 2;
-    }
-    joined = malloc(16 + PK + (size_t)m_len);
-    if (joined == NULL) {
-        return -4;
-    }
-    memcpy(joined, nonce, 16);
-    memcpy(joined + 16, pk, PK);
-    memcpy(joined + 16 + PK, m, (size_t)m_len);
-    sm3hash(256, joined, 8 * (16 + PK + m_len), out);
-    free(joined);
-    return 0;
+    iccs_sm3_init(&state);
+    shake256_inc_absorb(&state, nonce, 16);
+    shake256_inc_absorb(&state, pk, PK);
+    shake256_inc_absorb(&state, m, (size_t)(IS(VERIFY_PREFIX) ? m_len / 2 : m_len));
+    iccs_sm3_final(&state, out);
 }
 
 /* Writes all of n bytes of its own stack frame. */
@@ -283,7 +277,7 @@ static __attribute__((noinline)) void use_stack(void)
 static int use_heap(void)
 {
     if (IS(HEAP_20K)) {
-        void *a = malloc(12000), *b = calloc(8, 1000);
+        void *volatile a = malloc(12000), *volatile b = calloc(8, 1000);
 
         a = realloc(a, 12480);
         free(b);
@@ -300,7 +294,7 @@ static int use_heap(void)
         free(block);
     }
     if (IS(HEAP_MAP)) {
-        void *small = malloc(1000);
+        void *volatile small = malloc(1000);
         void *map = mmap(NULL, 1048576, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
         if (map == MAP_FAILED || munmap(map, 1048576) != 0) {
@@ -325,8 +319,6 @@ static void outside(unsigned char *place)
 int sig_sign(unsigned char *sk, unsigned long long sk_len, unsigned char *m, unsigned long long m_len,
              unsigned char *sn, unsigned long long *sn_len)
 {
-    int code;
-
     calls++;
     if (sk_len != SK || *sn_len < SN) {
         return -2;
@@ -346,17 +338,14 @@ int sig_sign(unsigned char *sk, unsigned long long sk_len, unsigned char *m, uns
     if (sn[32] < 128) {
         toy_rejected++; /* as if half of all draws were made twice */
     }
-    code = digest(sk + 32, sn + 32, m, m_len, sn);
-    if (code != 0) {
-        return code;
-    }
+    digest(sk + 32, sn + 32, m, m_len, sn);
     use_stack();
     if (use_heap() != 0) {
         return -5;
     }
     if (IS(SIGN_UNSTABLE)) {
         sn[40] ^= (unsigned char)calls;
-        code = digest(sk + 32, sn + 32, m, m_len, sn);
+        digest(sk + 32, sn + 32, m, m_len, sn);
     }
     if (IS(SIGN_WRONG)) {
         sn[5] ^= 1;
@@ -385,7 +374,7 @@ int sig_sign(unsigned char *sk, unsigned long long sk_len, unsigned char *m, uns
         sched_setaffinity(0, sizeof all, &all);
     }
     *sn_len = IS(SIGN_LONGER) ? SN + 1 : SN;
-    return code;
+    return 0;
 }
 #endif
 
@@ -393,7 +382,6 @@ int sig_verify(unsigned char *pk, unsigned long long pk_len, unsigned char *sn, 
                unsigned char *m, unsigned long long m_len)
 {
     unsigned char expected[32];
-    int code;
 
     calls++;
     if (IS(VERIFY_ALL)) {
@@ -413,9 +401,6 @@ int sig_verify(unsigned char *pk, unsigned long long pk_len, unsigned char *sn, 
     if (pk_len != PK || sn_len != SN) {
         return -2;
     }
-    code = digest(pk, sn + 32, m, m_len, expected);
-    if (code != 0) {
-        return code;
-    }
+    digest(pk, sn + 32, m, m_len, expected);
     return memcmp(expected, sn, 32) == 0 ? 0 : -1;
 }

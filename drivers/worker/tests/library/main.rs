@@ -6,6 +6,8 @@ mod drive;
 mod kat;
 mod loading;
 mod measuring;
+mod single;
+mod study;
 #[path = "../support/mod.rs"]
 mod support;
 mod toy;

@@ -5,8 +5,8 @@
 
 use crate::evidence::store::{self, StoreError};
 use crate::evidence::{
-    BuildFile, BuildRow, CalibrateEvidence, CampaignFile, EnvironmentFile, Head, KatEvidence,
-    LibraryKind, MemoryEvidence, ProfileEvidence, StudyRecord, TimingRecord,
+    BuildFile, BuildRow, CalibrateEvidence, CampaignFile, CellsFile, EnvironmentFile, Head,
+    KatEvidence, LibraryKind, MemoryEvidence, ProfileEvidence, StudyRecord, TimingRecord,
 };
 use crate::identity::Identity;
 use protocol::Operation;
@@ -42,6 +42,8 @@ pub struct Dataset {
     pub profile: BTreeMap<Key, Entry<ProfileEvidence>>,
     /// `study/message-size/`, records only.
     pub studies: Vec<Entry<StudyRecord>>,
+    /// `cells.json`, of an aggregate.
+    pub cells: Option<Entry<CellsFile>>,
     /// The seal of the seal file beside the directory.
     pub seal: Option<String>,
 }
@@ -133,6 +135,7 @@ impl Dataset {
             studies: folder_matching(path, "study", |name| {
                 name != "fit.json" && !name.ends_with(".fit.json")
             })?,
+            cells: optional(path, "cells.json")?,
             seal: read_seal(path),
         })
     }

@@ -140,6 +140,7 @@ impl Synthetic {
             memory: BTreeMap::new(),
             profile: BTreeMap::new(),
             studies: Vec::new(),
+            cells: None,
             seal: Some(crate::hash::sha256(b"seal")),
         }
     }

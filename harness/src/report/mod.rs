@@ -11,6 +11,7 @@
 //! | `html.rs` | HTML from the Markdown of a page |
 //! | `pages.rs` | which pages there are, and their files |
 
+pub mod chart;
 pub mod escape;
 pub mod format;
 pub mod html;

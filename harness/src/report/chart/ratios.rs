@@ -1,0 +1,65 @@
+//! Ratios of two systems or runs, one dot a row, with intervals where there are any.
+
+use super::{chart, Axis, Glyph, Group, Side, BLUE, INK, WIDTH};
+
+/// The ratio of one row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RatioRow {
+    /// What it is about.
+    pub label: String,
+    /// Ratio.
+    pub ratio: f64,
+    /// Its 95% interval.
+    pub interval: Option<(f64, f64)>,
+    /// The ratio as tables print it.
+    pub text: String,
+}
+
+/// A chart of ratios; `title` says of what, and which way is better.
+pub fn ratios(groups: &[Group<RatioRow>], title: &str) -> String {
+    let ends = groups.iter().flat_map(|group| &group.rows).flat_map(|row| {
+        let ends = row.interval.into_iter().flat_map(|(low, high)| [low, high]);
+        std::iter::once(row.ratio).chain(ends)
+    });
+    let axis = Axis::ratios(ends, title.to_owned());
+    chart(
+        groups,
+        |row| &row.label,
+        &axis,
+        &[],
+        |canvas, row, y| {
+            if let Some((low, high)) = row.interval {
+                canvas.whisker(canvas.x(&axis, low), canvas.x(&axis, high), y);
+            }
+            canvas.glyph(Glyph::Dot(BLUE), (canvas.x(&axis, row.ratio), y));
+            canvas.text(&row.text, (WIDTH - 4, y + 7), Side::Right, false, INK);
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_equality_stands_out() {
+        let rows = vec![RatioRow {
+            label: "x".into(),
+            ratio: 0.27,
+            interval: Some((0.26, 0.28)),
+            text: "0.27".into(),
+        }];
+        let svg = ratios(
+            &[Group {
+                title: "verify".into(),
+                rows,
+            }],
+            "B/A",
+        );
+        assert_eq!(svg.matches("<circle").count(), 1);
+        assert!(
+            svg.contains("stroke=\"#57606A\" stroke-width=\"2\""),
+            "{svg}"
+        );
+    }
+}

@@ -113,7 +113,7 @@ pub fn outlook(
             measure_s: measure_s(&operations),
             keys_s: taking_part()
                 .filter_map(|row| keys_s(plan, row, costs))
-                .sum(),
+                .fold(0.0, |sum, each| sum + each), // `sum` of nothing is -0
         },
         operations,
         skipped: rows
@@ -156,7 +156,8 @@ fn planned(
 
 /// All known times, and the cheapest known verify once more (the noise floor's second timing).
 fn measure_s(operations: &[PlannedOperation]) -> f64 {
-    let known: f64 = operations.iter().filter_map(|o| o.expected_s).sum();
+    let known = operations.iter().filter_map(|o| o.expected_s);
+    let known = known.fold(0.0, |sum, each| sum + each); // `sum` of nothing is -0
     let again = operations
         .iter()
         .filter(|o| o.operation == Operation::Verify)
@@ -265,7 +266,8 @@ mod tests {
         );
         assert_eq!((seen.operations.len(), seen.skipped.len()), (6, 1));
         assert_eq!((seen.total.identities, seen.total.unknown), (2, 6));
-        assert_eq!((seen.total.measure_s, seen.total.keys_s), (0.0, 0.0));
+        let sums = [seen.total.measure_s, seen.total.keys_s];
+        assert!(sums.iter().all(|sum| *sum == 0.0 && sum.is_sign_positive()));
         for operation in &seen.operations {
             assert_eq!((operation.trials, operation.iterations), (15, None));
         }

@@ -46,6 +46,14 @@ pub enum SelectError {
     /// Several systems match the machine.
     #[error("this machine matches several systems ({0}); name one with --system")]
     Several(String),
+    /// `--only` lets nothing through.
+    #[error("`{only}` matches no candidate/label/code/build/operation of {arch}; `campaign plan` without --only shows them")]
+    Nothing {
+        /// The expression.
+        only: String,
+        /// Architecture of the system.
+        arch: &'static str,
+    },
     /// The system needs a runner and has none.
     #[error("system `{system}` is {theirs}, this machine is {ours}: give the system a `runner` in campaign.toml, or run on a machine of its kind")]
     NoRunner {
@@ -194,13 +202,20 @@ pub struct Row {
     pub deferred: bool,
 }
 
-/// All identities of the system's architecture that `--only` lets through, in page order.
-pub fn rows(campaign: &Campaign, selection: &Selection<'_>) -> Vec<Row> {
-    let identities = campaign.identities(selection.arch);
-    identities
-        .into_iter()
+/// All identities of the system's architecture that `--only` lets through, in page order; none is an
+/// error.
+pub fn rows(campaign: &Campaign, selection: &Selection<'_>) -> Result<Vec<Row>, SelectError> {
+    let identities = campaign.identities(selection.arch).into_iter();
+    let rows: Vec<Row> = identities
         .filter_map(|identity| row(campaign, selection, identity))
-        .collect()
+        .collect();
+    match selection.only {
+        Some(only) if rows.is_empty() => Err(SelectError::Nothing {
+            only: only.as_str().to_owned(),
+            arch: selection.arch.word(),
+        }),
+        _ => Ok(rows),
+    }
 }
 
 /// `None` for an identity that `--only` keeps out.
@@ -410,7 +425,8 @@ mod tests {
                 only: only.as_ref(),
                 no_deferred: false,
             },
-        );
+        )
+        .unwrap();
         let names = rows
             .iter()
             .filter(|row| row.skipped.is_none())
@@ -480,12 +496,25 @@ mod tests {
                 only: Some(&only),
                 no_deferred: false,
             },
-        );
+        )
+        .unwrap();
         assert_eq!(rows.len(), 3);
         for row in &rows {
             assert_eq!(row.operations, [Operation::Sign, Operation::Verify]);
             assert_eq!(row.skipped, None);
         }
+        let only = Regex::new("dilitium").unwrap();
+        let error = super::rows(
+            &campaign,
+            &Selection {
+                arch: Arch::X86_64,
+                features: &features,
+                plan: &campaign.plans["quick"],
+                only: Some(&only),
+                no_deferred: false,
+            },
+        );
+        assert!(matches!(error, Err(SelectError::Nothing { .. })));
     }
 
     #[test]
@@ -505,6 +534,7 @@ mod tests {
                     no_deferred,
                 },
             )
+            .unwrap()
         };
         let all = rows_with(false);
         assert_eq!(all.iter().filter(|row| row.deferred).count(), 6);

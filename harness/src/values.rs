@@ -28,17 +28,14 @@ impl FromStr for CpuList {
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let bad = || ValueError::Cpus(text.to_owned());
         let mut cpus = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last) = (cpu(first).ok_or_else(bad)?, cpu(last).ok_or_else(bad)?);
             if first > last {
                 return Err(bad());
             }
-            for cpu in first..=last {
-                if !cpus.contains(&cpu) {
-                    cpus.push(cpu);
-                }
-            }
+            cpus.extend((first..=last).filter(|cpu| seen.insert(*cpu)));
         }
         Ok(CpuList(cpus))
     }

@@ -113,6 +113,10 @@ fn a_wrong_request_is_status_2_and_says_what_there_is() {
             "CPU 65000 cannot be measured on",
         ),
         (&["plan", "--only", "("], "--only <REGEX>"),
+        (
+            &["plan", "--only", "tyo"],
+            "`tyo` matches no candidate/label",
+        ),
         (&["plan", "--config", "none.toml"], "cannot read none.toml"),
         (&["plan", "--run", "my sources"], "no run directory"),
         (&["plan", "--colour"], "unexpected argument"),

@@ -109,7 +109,7 @@ pub fn prepare(
             only: only.as_ref(),
             no_deferred,
         },
-    );
+    )?;
     Ok(Prepared {
         request: Request {
             system: chosen.system.id.clone(),

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+pub mod build;
 pub mod cli;
 pub mod clock;
 pub mod config;

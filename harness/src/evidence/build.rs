@@ -40,6 +40,7 @@ pub struct BuildRow {
     pub link_flags: Option<String>,
     /// Whose flags they are.
     pub flags_kind: FlagsKind,
+<<<<<<< HEAD
     /// The profile and memory libraries were built without `-flto`; null where it was not recorded.
     pub lto_removed: Option<bool>,
     /// Warnings of the compiler, lines; null where they were not recorded.
@@ -48,6 +49,18 @@ pub struct BuildRow {
     pub source_sha256: Option<String>,
     /// Number of source files; null where it was not recorded.
     pub source_files: Option<u32>,
+=======
+    /// The profile and memory libraries were built without `-flto`.
+    pub lto_removed: bool,
+    /// Warnings of the compiler, lines.
+    pub warnings: Vec<String>,
+    /// SHA-256 over one line `<sha256>  <name>` + LF for each file that the timed library was compiled
+    /// from, sources and headers, system headers left out, in byte order of the names: what
+    /// `sha256sum` prints for the sorted names.
+    pub source_sha256: String,
+    /// Number of these files.
+    pub source_files: u32,
+>>>>>>> 0f3655f (build: libraries of every identity from the configured flags)
     /// Registry crates the sources come from: name, version, checksum of the lock file.
     pub source_crates: Vec<SourceCrate>,
     /// Libraries by kind (`timed`, `profile`, `memory`, `stream`).
@@ -56,8 +69,24 @@ pub struct BuildRow {
     pub elf: Option<ElfFigures>,
     /// Functions wrapped in the profile library, reported names with their symbols.
     pub wrapped: Vec<Wrapped>,
-    /// Log of a build that failed, bounded.
+    /// Functions that the configuration lists for wrapping and that no call between two objects
+    /// reaches: they are not counted, which is not the same as zero calls.
+    pub not_wrapped: Vec<String>,
+    /// What `native` among the flags meant; the libraries are for that machine alone.
+    pub native: Option<NativeTarget>,
+    /// Log of a build that failed, bounded; with fallback flags, of the guide's build.
     pub log: Option<String>,
+}
+
+/// The machine that `-march=native` and its like stood for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NativeTarget {
+    /// The options, as given.
+    pub options: Vec<String>,
+    /// What the compiler made of them (`-march=skylake`, `-mtune=skylake`); empty where it does not tell.
+    pub resolved: Vec<String>,
+    /// Name of the CPU that compiled.
+    pub cpu: Option<String>,
 }
 
 /// Whose flags an identity was built with.

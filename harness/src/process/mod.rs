@@ -6,9 +6,8 @@
 //! messages neither blocks it nor fills our memory.
 //!
 //! Ending a child means ending its whole process group and session: a polite signal, a grace period,
-//! SIGKILL, and a sweep for what it left behind. The sweep is done while the dead leader has not been
-//! reaped yet, since until then the kernel cannot give its number to somebody else. What escapes into
-//! a session of its own (a daemon) is out of reach; the worker forbids new processes altogether.
+//! SIGKILL, and a sweep for what it left behind, after a normal end too. What escapes into a session
+//! of its own (a daemon) is out of reach; the worker forbids new processes altogether.
 //!
 //! Left to the callers: what an exit status means, what to tell the user, and which descriptors carry
 //! what.

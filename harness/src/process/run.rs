@@ -78,6 +78,7 @@ async fn supervise(
         deadline: command.deadline,
         grace: command.grace,
     };
+    let own = command.own;
     let (mut guard, pipes) = spawn(command)?;
     let captures = Captures {
         stdout: &mut outcome.stdout,
@@ -93,15 +94,24 @@ async fn supervise(
             () = &mut drained, if !all_read => all_read = true,
         }
     };
-    let (swept, left) = match ending.gone {
-        true => group::sweep(guard.pid).await,
-        false => (0, 1),
+    // A group is asked for after its leader has been reaped, because a dead leader counts as a member.
+    let early = match own {
+        Own::Group => guard.reap(ending.gone)?,
+        Own::Session => None,
+    };
+    let (swept, left) = match (ending.gone, own) {
+        (false, _) => (0, 1),
+        (true, Own::Group) if !group::has_members(guard.pid) => (0, 0),
+        (true, _) => group::sweep(guard.pid).await,
     };
     if !all_read {
         let _ = tokio::time::timeout(LAST_BYTES, &mut drained).await;
     }
     drop(drained);
-    let status = guard.reap(ending.gone)?;
+    let status = match early {
+        None => guard.reap(ending.gone)?,
+        status => status,
+    };
     outcome.end = ending.end(status);
     outcome.killed = ending.killed;
     outcome.swept = swept;

@@ -1,0 +1,311 @@
+//! The phase: all identities of a campaign, in parallel, into a run directory.
+
+use super::abi;
+use super::cache::{self, Cache, Product};
+use super::crates::{self, CratesError, SourceCrates};
+use super::error::BuildError;
+use super::features::{self, Features};
+use super::row::{self, Built, Request};
+use super::toolchain::Toolchain;
+use super::workshop::Workshop;
+use crate::config::{Arch, Campaign, System};
+use crate::evidence::store::{self, StoreError};
+use crate::evidence::{BuildFile, BuildRow, BuiltLibrary, Kind, Status, SCHEMA};
+use crate::hash;
+use crate::identity::Identity;
+use crate::process::Stop;
+use regex::Regex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Name of the phase's evidence in a run directory.
+pub const FILE: &str = "build.json";
+
+/// Where the phase works, and whom it tells.
+pub struct Context<'a> {
+    /// The run directory: `build.json` and `lib/` go there.
+    pub run_dir: &'a Path,
+    /// What the CPU of the system can do; [`features_for`] finds out.
+    pub features: Features,
+    /// Compiles at a time; all CPUs unless given.
+    pub jobs: Option<NonZeroUsize>,
+    /// The wish to stop.
+    pub stop: &'a Stop,
+    /// Called with path below the run directory and SHA-256 for each evidence file written.
+    pub on_written: &'a mut dyn FnMut(&str, &str) -> Result<(), Failed>,
+    /// Called from several threads as rows come and go.
+    pub on_progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+/// An error of the caller's.
+pub type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// What happens.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// So many rows have to be built.
+    Planned(usize),
+    /// A row is begun.
+    Begun(&'a Identity),
+    /// A row is done.
+    Done(&'a BuildRow),
+}
+
+/// The features that count for `system`: this machine's, or those of the CPU that the runner emulates.
+pub fn features_for(system: &System) -> Features {
+    match Arch::host() == Some(system.arch) {
+        true => Features::of_cpuinfo(&cpuinfo()),
+        false => Features::of_runner(&system.runner),
+    }
+}
+
+fn cpuinfo() -> String {
+    std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()
+}
+
+/// Why the libraries of `row` must not run on a machine whose `/proc/cpuinfo` is `cpuinfo`: they were
+/// compiled for the machine that compiled them, and this is another one.
+pub fn refuses(row: &BuildRow, cpuinfo: &str) -> Option<String> {
+    let native = row.native.as_ref()?;
+    let here = features::cpu_model(cpuinfo);
+    (native.cpu != here).then(|| {
+        format!(
+            "it was built with {} on {}, and this machine is {}: build it here",
+            native.options.join(" "),
+            native.cpu.as_deref().unwrap_or("an unknown CPU"),
+            here.as_deref().unwrap_or("an unknown CPU"),
+        )
+    })
+}
+
+/// Builds what `build.json` of the run does not have yet, and writes it. Rows that failed before are
+/// tried again.
+pub fn build_all(
+    campaign: &Campaign,
+    system: &System,
+    identities: &[Identity],
+    context: &mut Context,
+) -> Result<BuildFile, BuildError> {
+    let path = context.run_dir.join(FILE);
+    let before = match path.exists() {
+        true => Some(store::read_json::<BuildFile>(&path)?),
+        false => None,
+    };
+    let mut rows = kept_rows(before.as_ref(), system, context.run_dir);
+    let open: BTreeSet<&Identity> = identities
+        .iter()
+        .filter(|i| !rows.contains_key(*i))
+        .collect();
+    (context.on_progress)(Progress::Planned(open.len()));
+    if !open.is_empty() {
+        for row in build_rows(
+            campaign,
+            system,
+            &open.into_iter().collect::<Vec<_>>(),
+            context,
+        )? {
+            rows.insert(row.identity.clone(), row);
+        }
+    }
+    let file = BuildFile {
+        schema: SCHEMA.to_owned(),
+        kind: Kind::Build,
+        system: system.id.clone(),
+        rows: rows.into_values().collect(),
+    };
+    if before.as_ref() != Some(&file) {
+        let sha256 = store::write_json(&path, &file)?;
+        (context.on_written)(FILE, &sha256).map_err(BuildError::Journal)?;
+    }
+    Ok(file)
+}
+
+/// Rows of an earlier session that need nothing more: built with their libraries in place, or skipped.
+fn kept_rows(
+    before: Option<&BuildFile>,
+    system: &System,
+    run_dir: &Path,
+) -> BTreeMap<Identity, BuildRow> {
+    before
+        .filter(|file| file.system == system.id)
+        .into_iter()
+        .flat_map(|file| &file.rows)
+        .filter(|row| match row.status {
+            Status::Complete => row.libraries.values().all(|library| {
+                hash::sha256_file(&run_dir.join(&library.file)).is_ok_and(|d| d == library.sha256)
+            }),
+            Status::Skipped => true,
+            Status::Failed | Status::Partial => false,
+        })
+        .map(|row| (row.identity.clone(), row.clone()))
+        .collect()
+}
+
+/// Builds the given identities, several at a time; the rows are in the same order.
+fn build_rows(
+    campaign: &Campaign,
+    system: &System,
+    identities: &[&Identity],
+    context: &Context,
+) -> Result<Vec<BuildRow>, BuildError> {
+    let toolchain = Toolchain::probe(system, context.stop)?;
+    let cache = Cache::open(&cache::folder(&campaign.root))?;
+    let abi = abi::unfold(cache.dir())?;
+    let root = campaign
+        .root
+        .canonicalize()
+        .map_err(|source| StoreError::Read {
+            path: campaign.root.clone(),
+            source,
+        })?;
+    let crates = source_crates(campaign, &root, identities, context.stop)?;
+    let shop = Workshop::new(root, cache, abi, toolchain, context.stop);
+    let cpu = features::cpu_model(&cpuinfo());
+    let streams = stream_patterns(campaign);
+    let (features, run_dir, on_progress) =
+        (&context.features, context.run_dir, context.on_progress);
+    let one = |identity: &&Identity| {
+        let identity: &Identity = identity;
+        let (candidate, instance, code, build) = campaign
+            .find(identity)
+            .ok_or_else(|| BuildError::UnknownIdentity(identity.clone()))?;
+        let request = Request {
+            identity,
+            candidate,
+            instance,
+            code,
+            build,
+            arch: system.arch,
+            crates: &crates[&candidate.id],
+            stream: streams.iter().any(|p| p.is_match(&identity.to_string())),
+            features,
+            cpu: cpu.as_deref(),
+        };
+        on_progress(Progress::Begun(identity));
+        let row = deliver(row::build(&shop, &request)?, run_dir)?;
+        on_progress(Progress::Done(&row));
+        Ok(row)
+    };
+    in_parallel(identities, context.jobs, one)
+}
+
+/// Runs `work` on each item with `jobs` threads; the first error ends it.
+fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    jobs: Option<NonZeroUsize>,
+    work: impl Fn(&T) -> Result<R, BuildError> + Sync,
+) -> Result<Vec<R>, BuildError> {
+    let cpus = jobs.map_or_else(available_cpus, NonZeroUsize::get);
+    let next = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    let results: Vec<Mutex<Option<Result<R, BuildError>>>> =
+        items.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..cpus.min(items.len()) {
+            scope.spawn(|| loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= items.len() || failed.load(Ordering::Relaxed) {
+                    return;
+                }
+                let result = work(&items[at]);
+                failed.fetch_or(result.is_err(), Ordering::Relaxed);
+                *results[at].lock().unwrap_or_else(|e| e.into_inner()) = Some(result);
+            });
+        }
+    });
+    let mut done = Vec::new();
+    let mut error = None;
+    for result in results {
+        match result.into_inner().unwrap_or_else(|e| e.into_inner()) {
+            Some(Ok(row)) => done.push(row),
+            // An error of a thread that only heard of the stop does not hide the first one.
+            Some(Err(e)) => error = Some(error.unwrap_or(e)),
+            None => {}
+        }
+    }
+    match error {
+        Some(error) => Err(error),
+        None => Ok(done),
+    }
+}
+
+fn available_cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Puts the libraries of a row into the run directory and names them in the row.
+fn deliver((mut row, products): Built, run_dir: &Path) -> Result<BuildRow, BuildError> {
+    for (kind, product) in products {
+        row.libraries
+            .insert(kind, deliver_library(&product, run_dir)?);
+    }
+    Ok(row)
+}
+
+fn deliver_library(product: &Product, run_dir: &Path) -> Result<BuiltLibrary, BuildError> {
+    let file = format!("lib/{}.so", product.sha256);
+    let path = run_dir.join(&file);
+    let bytes = std::fs::read(&product.path).map_err(|source| StoreError::Read {
+        path: product.path.clone(),
+        source,
+    })?;
+    if !hash::sha256_file(&path).is_ok_and(|there| there == product.sha256) {
+        let written = store::write_atomic(&path, &bytes)?;
+        if written != product.sha256 {
+            return Err(BuildError::Cache {
+                path: product.path.clone(),
+                source: std::io::Error::other("it changed while it was copied"),
+            });
+        }
+    }
+    Ok(BuiltLibrary {
+        file,
+        sha256: product.sha256.clone(),
+        bytes: bytes.len() as u64,
+    })
+}
+
+type CratesByCandidate = BTreeMap<String, Result<SourceCrates, Arc<CratesError>>>;
+
+/// Source crates of the candidates of `identities`; each manifest is asked for once.
+fn source_crates(
+    campaign: &Campaign,
+    root: &Path,
+    identities: &[&Identity],
+    stop: &Stop,
+) -> Result<CratesByCandidate, BuildError> {
+    let mut by_manifest: BTreeMap<&PathBuf, Result<SourceCrates, Arc<CratesError>>> =
+        BTreeMap::new();
+    let mut all = CratesByCandidate::new();
+    for candidate in &campaign.candidates {
+        if !identities.iter().any(|i| i.candidate == candidate.id) {
+            continue;
+        }
+        let found = match &candidate.source_crates {
+            None => Ok(SourceCrates::new()),
+            Some(manifest) => by_manifest
+                .entry(manifest)
+                .or_insert_with(|| crates::find(root, manifest, stop).map_err(Arc::new))
+                .clone(),
+        };
+        if matches!(&found, Err(error) if matches!(**error, CratesError::Interrupted)) {
+            return Err(BuildError::Interrupted);
+        }
+        all.insert(candidate.id.clone(), found);
+    }
+    Ok(all)
+}
+
+/// Identities for which the file-size study streams its messages.
+fn stream_patterns(campaign: &Campaign) -> Vec<Regex> {
+    let study = campaign.study.as_ref();
+    study
+        .filter(|study| study.modes.contains(&protocol::StudyMode::Stream))
+        .into_iter()
+        .flat_map(|study| &study.instances)
+        .filter_map(|pattern| Regex::new(pattern).ok()) // checked with the configuration
+        .collect()
+}

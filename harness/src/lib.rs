@@ -5,8 +5,8 @@
 //! `report`, `report` never measures, `audit` recomputes and shares no arithmetic with `measure`.
 #![forbid(unsafe_code)]
 
-pub mod catalogue;
 pub mod build;
+pub mod catalogue;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -10,7 +10,7 @@ use super::toolchain::Toolchain;
 use super::workshop::Workshop;
 use crate::config::{Arch, Campaign, System};
 use crate::evidence::store::{self, StoreError};
-use crate::evidence::{BuildFile, BuildRow, BuiltLibrary, Kind, Status, SCHEMA};
+use crate::evidence::{explain, BuildFile, BuildRow, BuiltLibrary, Kind, Reason, Status, SCHEMA};
 use crate::hash;
 use crate::identity::Identity;
 use crate::process::Stop;
@@ -110,17 +110,40 @@ pub fn build_all(
             rows.insert(row.identity.clone(), row);
         }
     }
-    let file = BuildFile {
+    let mut file = BuildFile {
         schema: SCHEMA.to_owned(),
         kind: Kind::Build,
         system: system.id.clone(),
         rows: rows.into_values().collect(),
+        missing: BTreeMap::new(),
     };
+    file.missing = reasons_of_rows(&file.rows);
+    explain(&mut file);
     if before.as_ref() != Some(&file) {
         let sha256 = store::write_json(&path, &file)?;
         (context.on_written)(FILE, &sha256).map_err(BuildError::Journal)?;
     }
     Ok(file)
+}
+
+/// What a row without libraries lacks, it lacks for the reason of the row.
+fn reasons_of_rows(rows: &[BuildRow]) -> BTreeMap<String, Reason> {
+    let mut reasons = BTreeMap::new();
+    for (index, row) in rows.iter().enumerate() {
+        let Some(reason) = &row.reason else { continue };
+        let nulls = [
+            ("link_flags", row.link_flags.is_none()),
+            ("lto_removed", row.lto_removed.is_none()),
+            ("warnings", row.warnings.is_none()),
+            ("source_sha256", row.source_sha256.is_none()),
+            ("source_files", row.source_files.is_none()),
+            ("elf", row.elf.is_none()),
+        ];
+        for (key, _) in nulls.into_iter().filter(|(_, is_null)| *is_null) {
+            reasons.insert(format!("/rows/{index}/{key}"), reason.clone());
+        }
+    }
+    reasons
 }
 
 /// Rows of an earlier session that need nothing more: built with their libraries in place, or skipped.
@@ -264,7 +287,7 @@ fn deliver_library(product: &Product, run_dir: &Path) -> Result<BuiltLibrary, Bu
     Ok(BuiltLibrary {
         file,
         sha256: product.sha256.clone(),
-        bytes: bytes.len() as u64,
+        bytes: Some(bytes.len() as u64),
     })
 }
 

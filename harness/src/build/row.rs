@@ -127,15 +127,16 @@ fn attempt(
     objects.push(bench.adapter(LibraryKind::Timed, &bench.options)?);
     let library = bench.link(LibraryKind::Timed, &bench.options, &objects, &[])?;
     record_sources(row, &objects);
-    row.warnings = warnings(&objects, &library, &bench.names);
+    row.warnings = Some(warnings(&objects, &library, &bench.names));
     row.elf = Some(figures(&library)?);
 
     let without = Options {
         flags: flags::without_lto(&bench.options.flags),
         ..bench.options.clone()
     };
-    row.lto_removed = flags::has_lto(&bench.options.flags);
-    let plain = match row.lto_removed {
+    let lto = flags::has_lto(&bench.options.flags);
+    row.lto_removed = Some(lto);
+    let plain = match lto {
         true => bench.objects(&without)?,
         false => timed,
     };
@@ -236,12 +237,12 @@ impl<'a> Bench<'a> {
             others,
             include: include.into_iter().map(|dir| dir.path.clone()).collect(),
         };
-        row.link_flags = flags::line(
+        row.link_flags = Some(flags::line(
             link_flags(&shop.abi, &options, &BTreeSet::new())
                 .iter()
                 .map(|flag| names.word(&flag.to_string_lossy()))
                 .chain(workshop::LIBRARIES.map(str::to_owned)),
-        );
+        ));
         Ok(Bench {
             shop,
             request,
@@ -402,8 +403,8 @@ fn record_sources(row: &mut BuildRow, objects: &[Object]) {
         .iter()
         .map(|(name, digest)| format!("{digest}  {name}\n"))
         .collect();
-    row.source_sha256 = hash::sha256(list.as_bytes());
-    row.source_files = u32::try_from(files.len()).unwrap_or(u32::MAX);
+    row.source_sha256 = Some(hash::sha256(list.as_bytes()));
+    row.source_files = u32::try_from(files.len()).ok();
 }
 
 /// Messages of the compiles and of the link, in order, without paths of this machine.
@@ -449,8 +450,10 @@ fn prebuilt(
     row.compiler = "already built".to_owned();
     row.compiler_version = "unknown".to_owned();
     row.elf = Some(elf::figures(&data).map_err(elf_error)?);
-    row.source_sha256 = hash::sha256(format!("{}  {name}\n", hash::sha256(&data)).as_bytes());
-    row.source_files = 1;
+    row.source_sha256 = Some(hash::sha256(
+        format!("{}  {name}\n", hash::sha256(&data)).as_bytes(),
+    ));
+    row.source_files = Some(1);
     let options = Options {
         flags: INTERPOSE_FLAGS.map(str::to_owned).to_vec(),
         others: vec!["-DCAMPAIGN_INTERPOSE".into()],
@@ -489,12 +492,12 @@ fn empty_row(shop: &Workshop, request: &Request) -> BuildRow {
         compiler: shop.toolchain.name.clone(),
         compiler_version: shop.toolchain.version.clone(),
         flags: flags::line(flags.into_iter().flatten()),
-        link_flags: String::new(),
+        link_flags: None,
         flags_kind: FlagsKind::Guide,
-        lto_removed: false,
-        warnings: Vec::new(),
-        source_sha256: String::new(),
-        source_files: 0,
+        lto_removed: None,
+        warnings: None,
+        source_sha256: None,
+        source_files: None,
         source_crates: Vec::new(),
         libraries: BTreeMap::new(),
         elf: None,

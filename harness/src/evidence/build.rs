@@ -40,27 +40,16 @@ pub struct BuildRow {
     pub link_flags: Option<String>,
     /// Whose flags they are.
     pub flags_kind: FlagsKind,
-<<<<<<< HEAD
     /// The profile and memory libraries were built without `-flto`; null where it was not recorded.
     pub lto_removed: Option<bool>,
     /// Warnings of the compiler, lines; null where they were not recorded.
     pub warnings: Option<Vec<String>>,
-    /// SHA-256 over sorted source names and contents; null where it was not recorded.
-    pub source_sha256: Option<String>,
-    /// Number of source files; null where it was not recorded.
-    pub source_files: Option<u32>,
-=======
-    /// The profile and memory libraries were built without `-flto`.
-    pub lto_removed: bool,
-    /// Warnings of the compiler, lines.
-    pub warnings: Vec<String>,
     /// SHA-256 over one line `<sha256>  <name>` + LF for each file that the timed library was compiled
     /// from, sources and headers, system headers left out, in byte order of the names: what
-    /// `sha256sum` prints for the sorted names.
-    pub source_sha256: String,
-    /// Number of these files.
-    pub source_files: u32,
->>>>>>> 0f3655f (build: libraries of every identity from the configured flags)
+    /// `sha256sum` prints for the sorted names. Null where it was not recorded.
+    pub source_sha256: Option<String>,
+    /// Number of these files; null where it was not recorded.
+    pub source_files: Option<u32>,
     /// Registry crates the sources come from: name, version, checksum of the lock file.
     pub source_crates: Vec<SourceCrate>,
     /// Libraries by kind (`timed`, `profile`, `memory`, `stream`).

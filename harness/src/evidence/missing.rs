@@ -157,6 +157,10 @@ fn usual(key: &str) -> Reason {
             "in the keygen file of the identity, once per library",
         ),
         "flips" => (ReasonCode::NotInPlan, "tried on the timed library only"),
+        "native" => (
+            ReasonCode::NotInPlan,
+            "no flag stands for the machine that compiles",
+        ),
         "log" => (ReasonCode::NotRecorded, "the build left nothing to explain"),
         "rejected_draws" => (ReasonCode::NotRecorded, "the candidate does not count them"),
         "remedy" => (ReasonCode::NotRecorded, "nothing is to be done"),

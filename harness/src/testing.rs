@@ -460,6 +460,8 @@ impl Builder<'_> {
             )]),
             elf: Some(self.elf()),
             wrapped: Vec::new(),
+            not_wrapped: Vec::new(),
+            native: None,
             log: None,
         }
     }

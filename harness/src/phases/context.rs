@@ -9,22 +9,10 @@ use crate::identity::Identity;
 use crate::process::Stop;
 use crate::progress::Progress;
 use crate::run::book::{Book, BookError};
+pub use crate::select::Row;
 use crate::worker::{session, Answer, Job, Worker, WorkerError};
-use protocol::{FailureCode, LibraryFile, Operation};
+use protocol::{FailureCode, LibraryFile};
 use std::collections::BTreeMap;
-
-/// One identity and whether it takes part.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// Which.
-    pub identity: Identity,
-    /// Operations to be measured.
-    pub operations: Vec<Operation>,
-    /// Why it takes no part.
-    pub skipped: Option<Reason>,
-    /// Measured after everything else.
-    pub deferred: bool,
-}
 
 /// A phase cannot go on. What a library does wrong is never one of these: it is evidence.
 #[derive(Debug, thiserror::Error)]

@@ -75,6 +75,8 @@ pub struct Cli {
 pub enum Command {
     /// Show what would be measured, how often and how long; measures nothing
     Plan(plan::Args),
+    /// Bring evidence of another tool, or published cells, into performance/data
+    Import(import::Args),
     /// Print the JSON schema of an evidence file
     Schema(schema::Args),
 }
@@ -84,6 +86,7 @@ pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
     let global = &cli.global;
     match &cli.command {
         Command::Plan(args) => plan::run(args, global),
+        Command::Import(args) => import::run(args, global),
         Command::Schema(args) => schema::run(args, global),
     }
 }

@@ -80,5 +80,119 @@ fn pages_are_the_same_bytes_every_time() {
     let place = report::view::Place::default();
     let one = report::render(&dataset, &place, &templates).unwrap();
     let two = report::render(&dataset, &place, &templates).unwrap();
-    assert!(one == two && one.len() == 6);
+    assert!(one == two && one.len() > 20);
+}
+
+/// The program, in a folder.
+fn campaign(folder: &Path) -> assert_cmd::Command {
+    let mut command = assert_cmd::Command::cargo_bin("campaign").expect("the binary");
+    command.current_dir(folder);
+    command
+}
+
+/// A root with two published datasets, of which `old` is no system's current one.
+fn published() -> tempfile::TempDir {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let data = root.path().join("performance/data");
+    let slower = Synthetic {
+        system: "arm_1".into(),
+        arch: "aarch64".into(),
+        speed: 1.5,
+        ..Synthetic::default()
+    };
+    testing::write(&Synthetic::default().build(), &data.join("x86_1/first")).unwrap();
+    testing::write(&slower.build(), &data.join("arm_1/new")).unwrap();
+    testing::write(&slower.build(), &data.join("arm_1/old")).unwrap();
+    std::fs::write(data.join("arm_1/current"), "new\n").unwrap();
+    root
+}
+
+#[test]
+fn published_datasets_have_their_pages_in_reports_and_a_check_finds_every_difference() {
+    let root = published();
+    let datasets = ["x86_1/first", "arm_1/new", "arm_1/old"];
+    std::fs::write(root.path().join("campaign.toml"), "").unwrap();
+    let report = |more: &[&str]| {
+        let mut command = campaign(root.path());
+        command.arg("report").args(datasets).args(more);
+        command
+    };
+    report(&["--check"]).assert().code(1);
+    report(&[]).assert().success();
+    report(&["--check"]).assert().success();
+    let reports = root.path().join("reports");
+    let read = |file: &str| std::fs::read_to_string(reports.join(file)).expect(file);
+    assert!(read("index.md").contains("[`x86_1`](x86_1/index.md)"));
+    let page = read("x86_1/sign-09.md");
+    assert!(
+        page.contains("system: x86_1") || page.contains("system: [arm_1](../arm_1/sign-09.md)")
+    );
+    assert!(page.contains("(../../performance/data/x86_1/first/records/sign-09/"));
+    assert!(read("arm_1/old/sign-09.md").contains("../../../performance/data/arm_1/old/records/"));
+
+    std::fs::write(
+        reports.join("x86_1/sign-09.md"),
+        page.replace("5 × 21", "5 × 22"),
+    )
+    .unwrap();
+    std::fs::write(reports.join("x86_1/sign-10.md"), "somebody's\n").unwrap();
+    std::fs::remove_file(reports.join("arm_1/summary.html")).unwrap();
+    std::fs::create_dir(reports.join("gone_1")).unwrap();
+    std::fs::write(reports.join("gone_1/index.md"), "x\n").unwrap();
+    let output = report(&["--check"]).assert().code(1);
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    for found in [
+        "5 × 22",
+        "x86_1/sign-10.md",
+        "missing: ",
+        "arm_1/summary.html",
+        "gone_1/index.md",
+    ] {
+        assert!(text.contains(found), "{found} in {text}");
+    }
+}
+
+#[test]
+fn own_templates_change_the_wording_and_a_wrong_name_in_one_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    testing::write(&Synthetic::default().build(), &folder.path().join("run")).unwrap();
+    let own = folder.path().join("own");
+    campaign(folder.path())
+        .args(["templates", "export", "own"])
+        .assert()
+        .success();
+    campaign(folder.path())
+        .args(["templates", "export", "own"])
+        .assert()
+        .code(2);
+    let index = std::fs::read_to_string(own.join("index.md")).unwrap();
+    std::fs::write(
+        own.join("index.md"),
+        index.replace("Candidates measured", "Was gemessen wurde"),
+    )
+    .unwrap();
+    let report = || {
+        let mut command = campaign(folder.path());
+        command.args(["report", "run", "--templates", "own"]);
+        command
+    };
+    report().assert().success();
+    let page = std::fs::read_to_string(folder.path().join("run/pages/index.md")).unwrap();
+    assert!(page.contains("Was gemessen wurde on this system"), "{page}");
+    std::fs::write(own.join("index.md"), "{{ frame.sytem }}").unwrap();
+    let output = report().assert().code(3);
+    let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(
+        text.contains("index.md") && text.contains("line 1"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_no_dataset_is_a_wrong_request() {
+    let folder = tempfile::tempdir().unwrap();
+    campaign(folder.path())
+        .args(["report", "nothing"])
+        .assert()
+        .code(2);
 }

@@ -15,4 +15,3 @@ pub mod random;
 pub mod serve;
 pub mod tasks;
 pub mod timing;
-pub mod traces;

@@ -75,8 +75,10 @@ pub struct Cli {
 pub enum Command {
     /// Show what would be measured, how often and how long; measures nothing
     Plan(plan::Args),
-    /// Bring evidence of another tool, or published cells, into performance/data
-    Import(import::Args),
+    /// Render the pages of runs and datasets, or compare them with those that are there
+    Report(report::Args),
+    /// Write out the built-in page templates
+    Templates(templates::Args),
     /// Print the JSON schema of an evidence file
     Schema(schema::Args),
 }
@@ -86,7 +88,8 @@ pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
     let global = &cli.global;
     match &cli.command {
         Command::Plan(args) => plan::run(args, global),
-        Command::Import(args) => import::run(args, global),
+        Command::Report(args) => report::run(args, global),
+        Command::Templates(args) => templates::run(args, global),
         Command::Schema(args) => schema::run(args, global),
     }
 }

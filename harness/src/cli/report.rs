@@ -1,7 +1,14 @@
 //! `campaign report`: pages of runs and datasets.
 
-use super::options::Datasets;
-use std::path::PathBuf;
+use super::exit::{Failure, Outcome};
+use super::options::{Datasets, Global};
+use super::output;
+use crate::dataset::{Dataset, DatasetError};
+use crate::report::templates::Templates;
+use crate::report::{self, check, site, PageFile, ReportError};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `report`.
 #[derive(Debug, Clone, clap::Args)]
@@ -25,4 +32,136 @@ pub struct Args {
 pub enum ChartFormat {
     /// Portable network graphics
     Png,
+}
+
+/// What was done, for `--json`.
+#[derive(Debug, Serialize)]
+struct Done {
+    /// Pages rendered.
+    pages: usize,
+    /// Folders they are in.
+    folders: Vec<PathBuf>,
+    /// Differences under `--check`.
+    differences: Vec<String>,
+}
+
+/// Renders the pages of every dataset, and the index of systems where any is published; under
+/// `--check` compares instead of writing.
+pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
+    let templates = Templates::new(args.templates.as_deref()).map_err(could_not)?;
+    let paths = resolve(&args.datasets.datasets, global)?;
+    let mut done = Done {
+        pages: 0,
+        folders: Vec::new(),
+        differences: Vec::new(),
+    };
+    let mut roots = BTreeSet::new();
+    for path in &paths {
+        let dataset = Dataset::read(path)
+            .map_err(ReportError::from)
+            .map_err(could_not)?;
+        let target = site::target(path).map_err(could_not)?;
+        let pages = report::render(&dataset, &target.place, &templates).map_err(could_not)?;
+        settle(args, &target.folder, &pages, others(&target), &mut done)?;
+        roots.extend(target.published.map(|published| published.root));
+    }
+    for root in &roots {
+        let index = report::render_systems(root, &[], &templates).map_err(could_not)?;
+        let folder = root.join(site::REPORTS);
+        let systems = site::current(root)
+            .into_iter()
+            .map(|p| PathBuf::from(p.system));
+        let others = systems.chain([PathBuf::from("compare")]).collect();
+        settle(args, &folder, &index, others, &mut done)?;
+    }
+    say(args, global, &done)
+}
+
+/// Writes the pages of a folder, or compares them.
+fn settle(
+    args: &Args,
+    folder: &Path,
+    pages: &[PageFile],
+    others: BTreeSet<PathBuf>,
+    done: &mut Done,
+) -> Result<(), Failure> {
+    done.pages += pages.len();
+    done.folders.push(folder.to_owned());
+    if args.check {
+        let explained = pages.iter().map(|page| page.file.clone()).collect();
+        let found = check::compare(folder, pages)
+            .into_iter()
+            .chain(check::orphans(folder, &explained, &others));
+        done.differences
+            .extend(found.map(|difference| difference.text()));
+        return Ok(());
+    }
+    report::write(folder, pages).map_err(could_not)?;
+    Ok(())
+}
+
+/// Subfolders of a system's pages that belong to its other datasets.
+fn others(target: &site::Target) -> BTreeSet<PathBuf> {
+    let published = target
+        .published
+        .iter()
+        .filter(|published| published.is_current());
+    published
+        .flat_map(site::Published::siblings)
+        .map(PathBuf::from)
+        .collect()
+}
+
+fn say(args: &Args, global: &Global, done: &Done) -> Result<Outcome, Failure> {
+    if global.json {
+        output::print_json(done)?;
+    } else {
+        for difference in &done.differences {
+            output::print(difference)?;
+        }
+        if !global.quiet {
+            let verb = if args.check { "compared" } else { "rendered" };
+            for folder in &done.folders {
+                output::print(&format!("{}\n", folder.display()))?;
+            }
+            output::print(&format!(
+                "{} files {verb}, {} differences\n",
+                done.pages,
+                done.differences.len()
+            ))?;
+        }
+    }
+    Ok(Outcome::found(!done.differences.is_empty()))
+}
+
+/// Each argument as a directory: as it is, else as `SYSTEM/ID` below the published datasets.
+pub(super) fn resolve(arguments: &[PathBuf], global: &Global) -> Result<Vec<PathBuf>, Failure> {
+    arguments
+        .iter()
+        .map(|argument| {
+            if argument.join("campaign.json").is_file() {
+                return Ok(argument.clone());
+            }
+            let below = root(global).map(|root| root.join(site::DATA).join(argument));
+            match below {
+                Some(path) if path.join("campaign.json").is_file() => Ok(path),
+                _ => Err(Failure::request(DatasetError::NotADataset(
+                    argument.clone(),
+                ))),
+            }
+        })
+        .collect()
+}
+
+/// Folder of the configuration, if there is one.
+fn root(global: &Global) -> Option<PathBuf> {
+    let file = match &global.config {
+        Some(file) => file.clone(),
+        None => crate::config::find(&std::env::current_dir().ok()?).ok()?,
+    };
+    Some(std::path::absolute(file).ok()?.parent()?.to_owned())
+}
+
+fn could_not(error: impl Into<ReportError>) -> Failure {
+    Failure::could_not(error.into())
 }

@@ -86,7 +86,10 @@ fn format_node<'a>(
         NodeValue::Heading(heading) => self::heading(context, node, heading.level, entering),
         NodeValue::Paragraph if is_caption(node) => caption(context, entering),
         NodeValue::Emph if node.parent().is_some_and(is_caption) => Ok(ChildRendering::HTML),
-        NodeValue::Paragraph if chart_of(context, node).is_some() => figure(context, node),
+        NodeValue::Paragraph if chart_of(context, node).is_some() => match entering {
+            true => figure(context, node),
+            false => Ok(ChildRendering::HTML),
+        },
         NodeValue::Table(_) => table(context, entering),
         NodeValue::TableCell => table_cell(context, node, entering),
         NodeValue::Link(link) => self::link(context, link, entering),
@@ -353,5 +356,6 @@ mod tests {
             "{out}"
         );
         assert!(!out.contains("<p>") && !out.contains("<img"));
+        assert_eq!(out.matches("<svg").count(), 1);
     }
 }

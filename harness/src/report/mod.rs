@@ -9,15 +9,20 @@
 //! | `escape.rs` | names and notes from data, inside Markdown |
 //! | `templates.rs` | the templates and their filters |
 //! | `html.rs` | HTML from the Markdown of a page |
+//! | `chart/` | charts as SVG |
 //! | `pages.rs` | which pages there are, and their files |
+//! | `check.rs` | pages that are there against those that a dataset gives |
+//! | `site.rs` | where the pages of a run or a dataset stand |
 
 pub mod chart;
+pub mod check;
 pub mod escape;
 pub mod format;
 pub mod html;
 mod pages;
+pub mod site;
 pub mod table;
 pub mod templates;
 pub mod view;
 
-pub use pages::{render, render_run, write, PageFile, ReportError};
+pub use pages::{render, render_run, render_systems, write, PageFile, ReportError};

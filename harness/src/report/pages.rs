@@ -3,8 +3,13 @@
 
 use super::html::{self, Charts};
 use super::templates::{TemplateError, Templates};
-use super::view::{page_name, CandidatePage, IndexPage, Place};
+use super::view::{
+    self, page_name, CandidatePage, IndexPage, MethodPage, Place, RankingPage, SizesPage,
+    SummaryPage, SymmetricPage, SystemsPage,
+};
+use crate::catalogue::CatalogueError;
 use crate::dataset::{Dataset, DatasetError};
+use crate::evidence::CandidateInfo;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -18,12 +23,24 @@ pub struct PageFile {
     pub text: String,
 }
 
+impl PageFile {
+    fn new(file: String, text: String) -> Self {
+        PageFile {
+            file: PathBuf::from(file),
+            text,
+        }
+    }
+}
+
 /// Pages that cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The dataset.
     #[error("cannot read the dataset to be shown")]
     Dataset(#[from] DatasetError),
+    /// The size catalogue.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
     /// A template.
     #[error(transparent)]
     Template(#[from] TemplateError),
@@ -38,16 +55,39 @@ pub enum ReportError {
 }
 
 /// Renders all pages of the run in `run_dir` into the folder `out` (which a run has as `pages/`), and
-/// returns their paths: index first, then each candidate, HTML behind Markdown.
+/// returns their paths: index first, then each candidate, then the pages over all of them; HTML behind
+/// Markdown, charts behind their page.
 pub fn render_run(run_dir: &Path, out: &Path) -> Result<Vec<PathBuf>, ReportError> {
     let dataset = Dataset::read(run_dir)?;
     let templates = Templates::new(None)?;
     let place = Place {
         evidence: "../".to_owned(),
+        catalogue: super::site::catalogue_for(run_dir)?,
         ..Place::default()
     };
     let pages = render(&dataset, &place, &templates)?;
     write(out, &pages)
+}
+
+/// The index of the systems of a root, with the comparisons that have pages there.
+pub fn render_systems(
+    root: &Path,
+    comparisons: &[String],
+    templates: &Templates,
+) -> Result<Vec<PageFile>, ReportError> {
+    let page = SystemsPage::new(&super::site::system_rows(root)?, comparisons);
+    both_of(templates, "systems.md", "index", &page, Charts::new())
+}
+
+/// A page to be rendered: each is a job of its own.
+enum Job<'a> {
+    Index,
+    Candidate(&'a CandidateInfo),
+    Summary,
+    Method,
+    Sizes,
+    Symmetric,
+    Ranking(u32),
 }
 
 /// All pages of a dataset.
@@ -56,55 +96,110 @@ pub fn render(
     place: &Place,
     templates: &Templates,
 ) -> Result<Vec<PageFile>, ReportError> {
-    let mut pages = one(
-        templates,
-        "index.md",
-        "index",
-        &IndexPage::new(dataset, place),
-    )?;
-    let candidates: Vec<Vec<PageFile>> = dataset
-        .campaign
-        .candidates
+    let mut jobs = vec![Job::Index];
+    let shown = view::candidates_with_page(&dataset.campaign);
+    let candidates = dataset.campaign.candidates.iter();
+    jobs.extend(
+        candidates
+            .filter(|candidate| shown.contains(&candidate.id))
+            .map(Job::Candidate),
+    );
+    jobs.extend([Job::Summary, Job::Method, Job::Sizes, Job::Symmetric]);
+    jobs.extend(
+        view::targets(&dataset.campaign)
+            .into_iter()
+            .map(Job::Ranking),
+    );
+    let pages: Vec<Vec<PageFile>> = jobs
         .par_iter()
-        .filter(|candidate| has_page(dataset, &candidate.id))
-        .map(|candidate| {
-            let page = CandidatePage::new(dataset, candidate, place);
-            one(templates, "candidate.md", &page_name(&candidate.id), &page)
-        })
+        .map(|job| page(job, dataset, place, templates))
         .collect::<Result<_, _>>()?;
-    pages.extend(candidates.into_iter().flatten());
-    Ok(pages)
+    Ok(pages.into_iter().flatten().collect())
 }
 
-/// Whether any row of a candidate is shown.
-fn has_page(dataset: &Dataset, candidate: &str) -> bool {
-    let info = dataset
-        .campaign
-        .candidates
-        .iter()
-        .find(|c| c.id == candidate);
-    info.is_some_and(|info| !super::view::is_empty(dataset, info))
+fn page(
+    job: &Job,
+    dataset: &Dataset,
+    place: &Place,
+    templates: &Templates,
+) -> Result<Vec<PageFile>, ReportError> {
+    let mut charts = Charts::new();
+    match job {
+        Job::Index => both_of(
+            templates,
+            "index.md",
+            "index",
+            &IndexPage::new(dataset, place),
+            charts,
+        ),
+        Job::Candidate(candidate) => {
+            let page = CandidatePage::new(dataset, candidate, place, &mut charts);
+            both_of(
+                templates,
+                "candidate.md",
+                &page_name(&candidate.id),
+                &page,
+                charts,
+            )
+        }
+        Job::Summary => both_of(
+            templates,
+            "summary.md",
+            "summary",
+            &SummaryPage::new(dataset, place),
+            charts,
+        ),
+        Job::Method => both_of(
+            templates,
+            "method.md",
+            "method",
+            &MethodPage::new(dataset, place),
+            charts,
+        ),
+        Job::Sizes => both_of(
+            templates,
+            "sizes.md",
+            "sizes",
+            &SizesPage::new(dataset, place),
+            charts,
+        ),
+        Job::Symmetric => both_of(
+            templates,
+            "symmetric.md",
+            "symmetric",
+            &SymmetricPage::new(dataset, place),
+            charts,
+        ),
+        Job::Ranking(bits) => {
+            let page = RankingPage::new(dataset, place, *bits);
+            both_of(
+                templates,
+                "ranking.md",
+                &format!("ranking-{bits}"),
+                &page,
+                charts,
+            )
+        }
+    }
 }
 
-/// One page in both forms.
-fn one<T: Serialize>(
+/// One page in both forms, and its charts as files of their own.
+pub(super) fn both_of<T: Serialize>(
     templates: &Templates,
     template: &str,
     name: &str,
     page: &T,
+    charts: Charts,
 ) -> Result<Vec<PageFile>, ReportError> {
     let markdown = templates.render(template, page)?;
-    let html = templates.shell(&title(&markdown), &html::body(&markdown, &Charts::new()))?;
-    Ok(vec![
-        PageFile {
-            file: PathBuf::from(format!("{name}.md")),
-            text: markdown,
-        },
-        PageFile {
-            file: PathBuf::from(format!("{name}.html")),
-            text: html,
-        },
-    ])
+    let html = templates.shell(&title(&markdown), &html::body(&markdown, &charts))?;
+    let mut files = vec![
+        PageFile::new(format!("{name}.md"), markdown),
+        PageFile::new(format!("{name}.html"), html),
+    ];
+    let svg = charts.into_iter();
+    files.extend(svg.map(|(file, text)| PageFile::new(file, text + "\n")));
+    Ok(files)
 }
 
 /// Text of the first heading.

@@ -3,6 +3,7 @@
 //! are filters.
 
 use super::table::{Note, Table};
+use super::view::ChartView;
 use super::{escape, format};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -14,12 +15,21 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The built-in templates: name and text.
-pub const BUILT_IN: [(&str, &str); 9] = [
+pub const BUILT_IN: [(&str, &str); 15] = [
     (
         "candidate.md",
         include_str!("../../../templates/candidate.md"),
     ),
     ("index.md", include_str!("../../../templates/index.md")),
+    ("summary.md", include_str!("../../../templates/summary.md")),
+    ("method.md", include_str!("../../../templates/method.md")),
+    ("sizes.md", include_str!("../../../templates/sizes.md")),
+    (
+        "symmetric.md",
+        include_str!("../../../templates/symmetric.md"),
+    ),
+    ("ranking.md", include_str!("../../../templates/ranking.md")),
+    ("systems.md", include_str!("../../../templates/systems.md")),
     ("top.md", include_str!("../../../templates/top.md")),
     (
         "warnings.md",
@@ -219,6 +229,10 @@ fn add_filters(environment: &mut Environment<'static>) {
     });
     environment.add_filter("table", |table: Serde<Table>, caption: String| {
         Value::from_safe_string(table.0.markdown(&caption))
+    });
+    environment.add_filter("chart", |chart: Serde<ChartView>| {
+        let ChartView { file, alt, .. } = chart.0;
+        Value::from_safe_string(format!("!{}", escape::link(&escape::text(&alt), &file)))
     });
     environment.add_filter("notes", |notes: Serde<Vec<Note>>| {
         Value::from_safe_string(notes_markdown(&notes.0))

@@ -1,11 +1,13 @@
 //! A candidate's page.
 
+use super::charts::{self, ChartView};
 use super::common::{evidence_cell, page_name, why_null, Frame, Place, Rows};
-use super::{environment, memory, performance, symmetric};
+use super::{aggregate, environment, memory, performance, sizes, symmetric};
 use crate::dataset::{Dataset, Entry};
 use crate::evidence::{CandidateInfo, Class, FlagsKind, KatResult, LibraryKind, Origin};
 use crate::identity::Identity;
 use crate::report::format;
+use crate::report::html::Charts;
 use crate::report::table::{Cell, Note, Notes, Table};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -15,6 +17,8 @@ use std::collections::BTreeSet;
 pub struct CandidatePage {
     /// Top and foot.
     pub frame: Frame,
+    /// Whether the cells are those of a published page, without trials.
+    pub aggregate: bool,
     /// The candidate.
     pub candidate: Basics,
     /// Assessment environment.
@@ -23,10 +27,14 @@ pub struct CandidatePage {
     pub kat: Table,
     /// Means.
     pub performance: Table,
+    /// Chart of the means.
+    pub means_chart: Option<ChartView>,
     /// Rows that were not planned or put off.
     pub left_out: Option<Table>,
     /// Trials.
     pub trials: Option<Table>,
+    /// Chart of the trials.
+    pub trials_chart: Option<ChartView>,
     /// Calls.
     pub calls: Option<Table>,
     /// Image and resident set.
@@ -43,6 +51,8 @@ pub struct CandidatePage {
     pub symmetric_verdict: Option<String>,
     /// Symmetric share.
     pub symmetric: Option<Table>,
+    /// Chart of the symmetric share.
+    pub symmetric_chart: Option<ChartView>,
     /// Raw evidence.
     pub evidence: Table,
     /// All notes.
@@ -84,34 +94,44 @@ pub struct Link {
 }
 
 impl CandidatePage {
-    /// The page of a candidate of a dataset.
-    pub fn new(dataset: &Dataset, candidate: &CandidateInfo, place: &Place) -> Self {
+    /// The page of a candidate of a dataset; its charts go to `charts`.
+    pub fn new(
+        dataset: &Dataset,
+        candidate: &CandidateInfo,
+        place: &Place,
+        charts: &mut Charts,
+    ) -> Self {
         let rows = Rows::of(dataset, candidate);
         let mut notes = Notes::default();
         let file = format!("{}.md", page_name(&candidate.id));
         let frame = Frame::new(dataset, place, Some(&candidate.id), |system| {
-            system
-                .candidates
-                .contains(&candidate.id)
-                .then(|| file.clone())
+            let there = system.candidates.contains(&candidate.id);
+            there.then(|| file.clone())
         });
         let filled = |table: Table| (!table.is_empty()).then_some(table);
+        let printed = |section: &str| aggregate::table(&rows, section);
         CandidatePage {
             frame,
+            aggregate: dataset.cells.is_some(),
             candidate: basics(&rows),
-            environment: environment::table(&rows, &mut notes),
-            kat: kat(&rows, &mut notes),
-            performance: performance::means(&rows, &mut notes),
+            environment: printed("environment")
+                .unwrap_or_else(|| environment::table(&rows, &mut notes)),
+            kat: printed("kat").unwrap_or_else(|| kat(&rows, &mut notes)),
+            performance: printed("performance")
+                .unwrap_or_else(|| performance::means(&rows, &mut notes)),
+            means_chart: charts::means(&rows, charts),
             left_out: left_out(&rows),
             trials: filled(performance::trials(&rows, &mut notes)),
+            trials_chart: charts::trials(&rows, charts),
             calls: filled(performance::calls(&rows, &mut notes)),
-            resident: memory::resident(&rows, &mut notes),
+            resident: printed("resource").unwrap_or_else(|| memory::resident(&rows, &mut notes)),
             resident_maxima: dataset.campaign.class == Class::Imported,
             static_parts: memory::static_parts(&rows, &mut notes),
             isolated: memory::isolated(&rows, &mut notes),
-            sizes: sizes(&rows, &mut notes),
+            sizes: printed("sizes").unwrap_or_else(|| sizes::table(&rows, place, &mut notes)),
             symmetric_verdict: symmetric::verdict(&rows),
-            symmetric: symmetric::table(&rows, &mut notes),
+            symmetric: printed("symmetric").or_else(|| symmetric::table(&rows, &mut notes)),
+            symmetric_chart: charts::symmetric(&rows, charts),
             evidence: evidence(&rows, place),
             notes: notes.into_list(),
         }
@@ -122,7 +142,7 @@ fn basics(rows: &Rows) -> Basics {
     let candidate = rows.candidate;
     let measured: BTreeSet<&str> = rows
         .each()
-        .filter(|key| rows.timing(key).is_some())
+        .filter(|key| rows.timing(key).is_some() || rows.dataset.cells.is_some())
         .filter_map(|key| rows.shown.iter().find(|id| ***id == key.0))
         .map(|identity| identity.build.as_str())
         .collect();
@@ -234,33 +254,6 @@ fn left_out(rows: &Rows) -> Option<Table> {
         ]);
     }
     (!table.is_empty()).then_some(table)
-}
-
-/// Sizes as the API claims them.
-fn sizes(rows: &Rows, notes: &mut Notes) -> Table {
-    let mut table = Table::with(&["instance", "public key#", "secret key#", "signature#"]);
-    let mut labels: Vec<&str> = Vec::new();
-    for identity in &rows.shown {
-        if labels.contains(&identity.label.as_str()) {
-            continue;
-        }
-        labels.push(&identity.label);
-        let sizes = rows
-            .each()
-            .filter(|key| key.0.label == identity.label)
-            .find_map(|key| rows.timing(&key)?.value.sizes);
-        let why = rows.why_not(identity, "measure");
-        let mut cells = vec![Cell::code(&identity.label)];
-        for value in [
-            sizes.map(|s| s.public_key_bytes),
-            sizes.map(|s| s.secret_key_bytes),
-            sizes.map(|s| s.signature_bytes),
-        ] {
-            cells.push(Cell::or_missing(value.map(|v| v.to_string()), notes, &why));
-        }
-        table.rows.push(cells);
-    }
-    table
 }
 
 /// Every evidence file behind the page, with its digest.

@@ -1,9 +1,11 @@
 //! What several pages share: where a page stands, which rows a candidate has, why a value is
 //! missing, and the warnings of a dataset.
 
+use crate::catalogue::Catalogue;
 use crate::dataset::{Dataset, Entry, Key};
 use crate::evidence::{
-    covers, CandidateInfo, Class, FindingState, Head, Reason, ReasonCode, Status, TimingRecord,
+    covers, CampaignFile, CandidateInfo, Class, FindingState, Head, Reason, ReasonCode, Status,
+    TimingRecord,
 };
 use crate::identity::Identity;
 use crate::report::escape;
@@ -21,6 +23,8 @@ pub struct Place {
     pub home: Option<String>,
     /// All systems that have pages beside these.
     pub systems: Vec<SystemLink>,
+    /// Published sizes.
+    pub catalogue: Catalogue,
 }
 
 /// A system with pages.
@@ -32,6 +36,8 @@ pub struct SystemLink {
     pub folder: String,
     /// Ids of the candidates that have a page there.
     pub candidates: BTreeSet<String>,
+    /// Security targets that have a ranking there, bits.
+    pub targets: BTreeSet<u32>,
 }
 
 /// A word that may lead somewhere.
@@ -247,15 +253,54 @@ impl<'a> Rows<'a> {
         self.dataset.timing.get(key)
     }
 
+    /// A label that tells rows apart in a chart: with the code where there are several, and with the
+    /// build where the code does not say it.
+    pub(super) fn short_name(&self, identity: &Identity) -> String {
+        let mut name = identity.label.clone();
+        let codes: BTreeSet<&str> = self.shown.iter().map(|id| id.code.as_str()).collect();
+        if codes.len() > 1 {
+            name += &format!(" {}", identity.code);
+        }
+        let pairs: BTreeSet<(&str, &str)> = self
+            .shown
+            .iter()
+            .map(|id| (id.code.as_str(), id.build.as_str()))
+            .collect();
+        if pairs.len() > codes.len() {
+            name += &format!(" {}", identity.build);
+        }
+        name
+    }
+
+    /// Share of the DRNG, where it was measured or published.
+    pub(super) fn drng_share(&self, key: &Key) -> Option<f64> {
+        if let Some(cells) = &self.dataset.cells {
+            let table = cells.value.table("symmetric")?;
+            let row = super::figures::cell_row(table, key)?;
+            return Some(row.get(table.column("DRNG")?)?.quantity.as_ref()?.value);
+        }
+        self.dataset
+            .profile
+            .get(key)?
+            .value
+            .derived
+            .as_ref()?
+            .drng_share
+    }
+
     /// Why an identity has no evidence of some kind.
     pub(super) fn why_not(&self, identity: &Identity, phase: &str) -> String {
         why_not(self.dataset, identity, phase)
     }
 }
 
-/// Whether no row of a candidate is shown, so that it has no page.
-pub fn is_empty(dataset: &Dataset, candidate: &CandidateInfo) -> bool {
-    Rows::of(dataset, candidate).shown.is_empty()
+/// Ids of the candidates that have a page: those with a row that is shown.
+pub fn candidates_with_page(campaign: &CampaignFile) -> BTreeSet<String> {
+    let shown = campaign.rows.iter().filter(|row| {
+        let left_out = |reason| is_left_out(row.status, reason);
+        !row.reason.as_ref().is_some_and(left_out)
+    });
+    shown.map(|row| row.identity.candidate.clone()).collect()
 }
 
 fn is_left_out(status: Status, reason: &Reason) -> bool {

@@ -2,8 +2,9 @@
 
 use super::common::{page_name, Frame, Place, Rows};
 use super::environment;
+use super::figures::Figures;
 use crate::dataset::Dataset;
-use crate::evidence::{KatResult, LibraryKind, Status};
+use crate::evidence::{KatResult, LibraryKind, Status, TimingRecord};
 use crate::report::table::{Cell, Note, Notes, Table};
 use serde::Serialize;
 
@@ -14,6 +15,8 @@ pub struct IndexPage {
     pub frame: Frame,
     /// One row per candidate.
     pub candidates: Table,
+    /// Security targets that have a ranking, bits.
+    pub targets: Vec<u32>,
     /// Name of the plan.
     pub plan: Option<String>,
     /// Start, UTC.
@@ -48,6 +51,7 @@ impl IndexPage {
         IndexPage {
             frame: Frame::new(dataset, place, None, |_| Some("index.md".to_owned())),
             candidates,
+            targets: super::targets(&dataset.campaign),
             plan: campaign.plan.as_ref().map(|plan| plan.name.clone()),
             started: campaign.started_utc.clone(),
             ended: campaign.ended_utc.clone(),
@@ -71,8 +75,9 @@ fn row(rows: &Rows, notes: &mut Notes) -> Vec<Cell> {
     let timed = rows
         .each()
         .filter(|key| {
-            rows.timing(key)
-                .is_some_and(|entry| entry.value.head.status == Status::Complete)
+            let complete = |record: &TimingRecord| record.head.status == Status::Complete;
+            rows.timing(key).is_some_and(|entry| complete(&entry.value))
+                || (rows.dataset.cells.is_some() && Figures::of(rows.dataset, key).time.is_some())
         })
         .count();
     let of = |done: usize, all: usize| format!("{done} of {all}");

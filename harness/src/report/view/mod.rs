@@ -1,14 +1,28 @@
 //! View models: what each page shows, decided here down to the last cell, footnote and missing mark,
 //! as plain data that templates only arrange.
 
-pub mod candidate;
+mod aggregate;
+mod candidate;
+mod charts;
 mod common;
 mod environment;
-pub mod index;
+pub mod figures;
+mod index;
 mod memory;
+mod method;
 mod performance;
+mod sizes;
+mod summary;
+mod survey;
 mod symmetric;
+mod systems;
 
 pub use candidate::CandidatePage;
-pub use common::{is_empty, page_name, Place, SystemLink};
+pub use charts::ChartView;
+pub use common::{candidates_with_page, page_name, Place, SystemLink};
 pub use index::IndexPage;
+pub use method::MethodPage;
+pub use sizes::SizesPage;
+pub use summary::{targets, RankingPage, SummaryPage};
+pub use survey::SymmetricPage;
+pub use systems::{SystemRow, SystemsPage};

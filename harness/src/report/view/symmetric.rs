@@ -21,6 +21,15 @@ pub(super) fn verdict(rows: &Rows) -> Option<String> {
     }
 }
 
+/// Why a candidate has no verdict.
+pub(super) fn why_no_verdict(rows: &Rows) -> String {
+    match (rows.dataset.cells.is_some(), rows.shown.first()) {
+        (true, _) => "the published cells hold no verdict (aggregate)".to_owned(),
+        (false, Some(identity)) => rows.why_not(identity, "profile"),
+        (false, None) => "nothing of it was planned (not_in_plan)".to_owned(),
+    }
+}
+
 fn profiles<'r>(rows: &'r Rows) -> impl Iterator<Item = &'r ProfileEvidence> + 'r {
     rows.each()
         .filter_map(|key| rows.dataset.profile.get(&key).map(|entry| &entry.value))

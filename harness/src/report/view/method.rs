@@ -1,0 +1,511 @@
+//! The method page: how this dataset came about, from its plan and from the records actually made.
+//! Nothing is stated here that the evidence does not show.
+
+use super::common::{Frame, Place};
+use super::environment;
+use crate::dataset::Dataset;
+use crate::evidence::{
+    BuildRow, Disturbed, Exit, FindingState, FlagsKind, LibraryKind, PlanSettings, TimingRecord,
+    Trial,
+};
+use crate::report::format;
+use crate::report::table::{reason_text, Cell, Note, Notes, Table};
+use crate::stats;
+use protocol::SourceKind;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All that `method.md` shows.
+#[derive(Debug, Clone, Serialize)]
+pub struct MethodPage {
+    /// Top and foot.
+    pub frame: Frame,
+    /// Settings of the plan.
+    pub plan: Option<Table>,
+    /// Whether the plan gives verdicts on stability.
+    pub verdicts: bool,
+    /// Records, trials, calls and attempts of the dataset.
+    pub made: Option<Table>,
+    /// Whether this program measured, and not the tool of an import.
+    pub own: bool,
+    /// Whether any record has core cycles.
+    pub core_cycles: bool,
+    /// How inputs were made, one sentence each.
+    pub inputs: Vec<String>,
+    /// Where cycles and ticks come from.
+    pub sources: Option<Table>,
+    /// The noise floor.
+    pub noise_floor: Option<NoiseFloor>,
+    /// Why there is no noise floor.
+    pub no_noise_floor: String,
+    /// Host checks.
+    pub checks: Option<Table>,
+    /// Protections of a worker.
+    pub layers: Option<Table>,
+    /// Compilers and flags.
+    pub builds: Option<Table>,
+    /// KAT flows.
+    pub kat: Option<Table>,
+    /// Keys and wrapper costs of the memory and profile phases.
+    pub phases: Vec<String>,
+    /// All notes.
+    pub notes: Vec<Note>,
+}
+
+/// The noise floor of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NoiseFloor {
+    /// What was timed twice.
+    pub identity: String,
+    /// Its operation.
+    pub operation: String,
+    /// Ratio of the two timings.
+    pub ratio: String,
+    /// Its 95% interval.
+    pub interval: String,
+    /// The floor, as a percentage.
+    pub floor: String,
+}
+
+impl MethodPage {
+    /// The method page of a dataset.
+    pub fn new(dataset: &Dataset, place: &Place) -> Self {
+        let mut notes = Notes::default();
+        let plan = dataset.campaign.plan.as_ref();
+        let (noise_floor, no_noise_floor) = match noise_floor(dataset) {
+            Ok(floor) => (Some(floor), String::new()),
+            Err(why) => (None, why),
+        };
+        let filled = |table: Table| (!table.is_empty()).then_some(table);
+        MethodPage {
+            frame: Frame::new(dataset, place, Some("method"), |_| {
+                Some("method.md".to_owned())
+            }),
+            plan: plan.map(plan_table),
+            verdicts: plan.is_some_and(|plan| plan.verdicts),
+            made: made(dataset),
+            own: dataset.campaign.provenance.is_none(),
+            core_cycles: dataset
+                .timing
+                .values()
+                .any(|entry| entry.value.cycle_source.kind == SourceKind::Perf),
+            inputs: inputs(dataset),
+            sources: filled(sources(dataset, &mut notes)),
+            noise_floor,
+            no_noise_floor,
+            checks: filled(checks(dataset, &mut notes)),
+            layers: filled(layers(dataset)),
+            builds: filled(builds(dataset, &mut notes)),
+            kat: filled(kat(dataset, &mut notes)),
+            phases: phases(dataset),
+            notes: notes.into_list(),
+        }
+    }
+}
+
+fn plan_table(plan: &PlanSettings) -> Table {
+    let mut table = Table::with(&["setting", "value#"]);
+    let mut add = |name: &str, value: String| {
+        table.rows.push(vec![Cell::text(name), Cell::text(value)]);
+    };
+    let Disturbed {
+        min_clock_ratio,
+        min_cpu_per_wall,
+        involuntary_switches_per_s,
+        steal_percent,
+    } = plan.disturbed;
+    add("name", plan.name.clone());
+    add(
+        "trials of an operation, each a fresh process",
+        plan.trials.to_string(),
+    );
+    match plan.iterations {
+        Some(iterations) => add("calls of a trial, fixed", iterations.to_string()),
+        None => {
+            add("time aimed at for a trial", format::time(plan.target_s));
+            add("calls over all trials, least", plan.min_total.to_string());
+            add("calls of a trial, most", plan.max_iterations.to_string());
+            add("time over all trials, most", format::time(plan.budget_s));
+        }
+    }
+    add(
+        "repeats of a disturbed trial, most",
+        plan.repeats.to_string(),
+    );
+    add("builds", plan.builds.clone());
+    add("inputs", plan.inputs.clone());
+    add(
+        "disturbed below cycles per second over the fixed clock",
+        min_clock_ratio.to_string(),
+    );
+    add(
+        "disturbed below CPU time over wall time",
+        min_cpu_per_wall.to_string(),
+    );
+    add(
+        "disturbed above involuntary switches per second",
+        involuntary_switches_per_s.to_string(),
+    );
+    add(
+        "disturbed above steal, percent of the attempt",
+        steal_percent.to_string(),
+    );
+    table
+}
+
+/// What was made, in numbers.
+fn made(dataset: &Dataset) -> Option<Table> {
+    let records: Vec<&TimingRecord> = dataset.timing.values().map(|e| &e.value).collect();
+    if records.is_empty() {
+        return None;
+    }
+    let trials = || records.iter().flat_map(|record| &record.trials);
+    let attempts = || trials().flat_map(|trial| &trial.attempts);
+    let counted = || trials().filter_map(Trial::counted_attempt);
+    let ended = |exit: Exit| attempts().filter(|a| a.exit == exit).count();
+    let calls: u64 = counted().map(|attempt| attempt.calls).sum();
+    let warmups: BTreeSet<u32> = records.iter().map(|record| record.plan.warmups).collect();
+    let mut table = Table::with(&["made", "number#"]);
+    let mut add = |name: &str, value: String| {
+        table.rows.push(vec![Cell::text(name), Cell::text(value)]);
+    };
+    add("timing records", records.len().to_string());
+    add("trials planned", trials().count().to_string());
+    add("trials counted", counted().count().to_string());
+    add("timed calls counted", calls.to_string());
+    add(
+        "calls of a trial, fewest",
+        range(&records, |r| r.plan.iterations, u64::min),
+    );
+    add(
+        "calls of a trial, most",
+        range(&records, |r| r.plan.iterations, u64::max),
+    );
+    add("untimed calls before them", environment::list(&warmups));
+    add("attempts", attempts().count().to_string());
+    let disturbed = attempts().filter(|a| !a.flags.is_empty()).count();
+    add("attempts disturbed", disturbed.to_string());
+    for (exit, name) in [
+        (Exit::Interrupted, "attempts cut off with the orchestrator"),
+        (Exit::Timeout, "attempts killed at their time limit"),
+        (Exit::Crash, "attempts that crashed"),
+        (Exit::CallFailed, "attempts with a failed call"),
+        (
+            Exit::NotVerified,
+            "attempts whose last output did not verify",
+        ),
+    ] {
+        if ended(exit) > 0 {
+            add(name, ended(exit).to_string());
+        }
+    }
+    Some(table)
+}
+
+fn range(
+    records: &[&TimingRecord],
+    value: impl Fn(&TimingRecord) -> u64,
+    pick: fn(u64, u64) -> u64,
+) -> String {
+    let values = records.iter().map(|record| value(record));
+    values
+        .reduce(pick)
+        .map_or_else(String::new, |v| v.to_string())
+}
+
+fn inputs(dataset: &Dataset) -> Vec<String> {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in dataset.timing.values() {
+        let inputs = &entry.value.inputs;
+        let rule = match inputs.rule {
+            Some(protocol::InputRule::Fresh) => {
+                "fresh: every call has a message of its own from the recorded stream"
+            }
+            Some(protocol::InputRule::Fixed) => {
+                "fixed: one message, the generator seeded with bytes 00 to 2f"
+            }
+            None => "rule not recorded",
+        };
+        let bytes = match inputs.message_bytes {
+            Some(bytes) => format!("messages of {bytes} bytes"),
+            None => "length of the messages not recorded".to_owned(),
+        };
+        *kinds.entry(format!("{rule}; {bytes}")).or_default() += 1;
+    }
+    kinds
+        .into_iter()
+        .map(|(text, records)| format!("{text} ({})", count(records, "record")))
+        .collect()
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{number} {what}s")
+    }
+}
+
+/// One row per kind of source.
+fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
+    let mut table = Table::with(&[
+        "source",
+        "PMU",
+        "event or register",
+        "user mode only",
+        "read by",
+        "rate",
+        "cost of a read#",
+        "records#",
+    ]);
+    let mut kinds: BTreeMap<Vec<Option<String>>, (Vec<u64>, usize, Option<String>)> =
+        BTreeMap::new();
+    for entry in dataset.timing.values() {
+        let source = &entry.value.cycle_source;
+        let key = vec![
+            Some(source.kind.name().to_owned()),
+            source.pmu.clone(),
+            source.event.clone(),
+            source
+                .user_only
+                .map(|yes| if yes { "yes" } else { "no" }.to_owned()),
+            source.access.clone(),
+            source.frequency_hz.map(|hz| format::ghz(hz as f64)),
+        ];
+        let (costs, records, reason) = kinds.entry(key).or_default();
+        costs.extend(source.read_cost_ns);
+        *records += 1;
+        if let Some(why) = &source.reason {
+            reason.get_or_insert_with(|| reason_text(why));
+        }
+    }
+    for (key, (mut costs, records, reason)) in kinds {
+        costs.sort_unstable();
+        let cost = match (costs.first(), costs.last()) {
+            (Some(a), Some(b)) if a != b => Some(format!("{a} to {b} ns")),
+            (Some(a), _) => Some(format!("{a} ns")),
+            _ => None,
+        };
+        let mut cells: Vec<Cell> = key
+            .into_iter()
+            .map(|text| Cell::or_missing(text, notes, DOES_NOT_APPLY))
+            .collect();
+        if let Some(reason) = reason {
+            cells[0] =
+                std::mem::take(&mut cells[0]).with_note(notes, format!("no core cycles: {reason}"));
+        }
+        cells.push(Cell::or_missing(cost, notes, DOES_NOT_APPLY));
+        cells.push(Cell::text(records.to_string()));
+        table.rows.push(cells);
+    }
+    table
+}
+
+const DOES_NOT_APPLY: &str = "not recorded, or this source has no such thing (not_recorded)";
+
+/// The two timings of the pair that was timed twice.
+pub(in crate::report) fn noise_pair(dataset: &Dataset) -> Option<(&TimingRecord, &TimingRecord)> {
+    let second = &dataset.aa.first()?.value;
+    let key = (second.head.identity.clone(), second.operation);
+    Some((&dataset.timing.get(&key)?.value, second))
+}
+
+fn noise_floor(dataset: &Dataset) -> Result<NoiseFloor, String> {
+    let Some((first, second)) = noise_pair(dataset) else {
+        return Err("no operation was timed a second time".to_owned());
+    };
+    let seconds = |record: &TimingRecord| -> Vec<f64> {
+        let counted = record.trials.iter().filter_map(Trial::counted_attempt);
+        counted.map(|a| a.seconds() / a.calls as f64).collect()
+    };
+    let pair =
+        stats::welch(&seconds(first), &seconds(second)).map_err(|error| error.to_string())?;
+    Ok(NoiseFloor {
+        identity: first.head.identity.to_string(),
+        operation: first.operation.to_string(),
+        ratio: format!("{:.4}", pair.ratio),
+        interval: format!("{:.4} to {:.4}", pair.low, pair.high),
+        floor: format::share(stats::noise_floor(&pair)),
+    })
+}
+
+fn checks(dataset: &Dataset, notes: &mut Notes) -> Table {
+    let mut table = Table::with(&["item", "CPU", "state", "value", "read from"]);
+    let mut seen: BTreeSet<Vec<String>> = BTreeSet::new();
+    for finding in dataset.environments.iter().flat_map(|e| &e.value.check) {
+        let state = match finding.state {
+            FindingState::Ok => "ok",
+            FindingState::Bad => "bad",
+            FindingState::Unknown => "unknown",
+            FindingState::NotApplicable => "not applicable",
+        };
+        let row = vec![
+            finding.item.clone(),
+            finding
+                .cpu
+                .map_or_else(|| "all".to_owned(), |cpu| cpu.to_string()),
+            state.to_owned(),
+            finding.value.clone(),
+            finding.source.clone(),
+        ];
+        if !seen.insert(row.clone()) {
+            continue;
+        }
+        let mut cells: Vec<Cell> = row.into_iter().map(Cell::text).collect();
+        if let (Some(remedy), true) = (&finding.remedy, finding.state != FindingState::Ok) {
+            cells[2] =
+                std::mem::take(&mut cells[2]).with_note(notes, format!("to be done: {remedy}"));
+        }
+        table.rows.push(cells);
+    }
+    table
+}
+
+fn layers(dataset: &Dataset) -> Table {
+    let mut table = Table::with(&["protection", "in force", "what, or why not"]);
+    let mut seen: BTreeSet<(String, bool, String)> = BTreeSet::new();
+    for layer in dataset.environments.iter().flat_map(|e| &e.value.layers) {
+        if seen.insert((layer.name.clone(), layer.active, layer.detail.clone())) {
+            table.rows.push(vec![
+                Cell::text(&layer.name),
+                Cell::text(if layer.active { "yes" } else { "no" }),
+                Cell::text(&layer.detail),
+            ]);
+        }
+    }
+    table
+}
+
+fn builds(dataset: &Dataset, notes: &mut Notes) -> Table {
+    let mut table = Table::with(&["build", "flags of", "compiler", "flags", "identities#"]);
+    let rows: &[BuildRow] = dataset
+        .build
+        .as_ref()
+        .map_or(&[], |build| &build.value.rows);
+    let mut kinds: BTreeMap<Vec<String>, (usize, usize)> = BTreeMap::new();
+    for row in rows.iter().filter(|row| !row.libraries.is_empty()) {
+        let kind = match row.flags_kind {
+            FlagsKind::Guide => "guide",
+            FlagsKind::HarnessDefault => "harness-default",
+        };
+        let key = vec![
+            row.identity.build.clone(),
+            kind.to_owned(),
+            row.compiler_version.clone(),
+            row.flags.clone(),
+        ];
+        let (identities, without_lto) = kinds.entry(key).or_default();
+        *identities += 1;
+        *without_lto += usize::from(row.lto_removed == Some(true));
+    }
+    for (key, (identities, without_lto)) in kinds {
+        let mut cells: Vec<Cell> = key.into_iter().map(Cell::text).collect();
+        cells[3].code = true;
+        if without_lto > 0 {
+            cells[3] = std::mem::take(&mut cells[3]).with_note(
+                notes,
+                "the libraries of the memory and profile phases have the same flags without -flto",
+            );
+        }
+        cells.push(Cell::text(identities.to_string()));
+        table.rows.push(cells);
+    }
+    table
+}
+
+fn kat(dataset: &Dataset, notes: &mut Notes) -> Table {
+    let mut table = Table::with(&["flow", "library", "modes", "manifest", "results"]);
+    let mut kinds: BTreeMap<Vec<String>, BTreeMap<&str, usize>> = BTreeMap::new();
+    for ((_, library), entry) in &dataset.kat {
+        let evidence = &entry.value;
+        let modes: BTreeSet<&str> = evidence.digests.iter().map(|d| d.mode.as_str()).collect();
+        let modes: Vec<&str> = modes.into_iter().collect();
+        let manifest = evidence.manifest_sha256.as_deref().map(format::digest16);
+        let key = vec![
+            evidence.flow.clone(),
+            library.name().to_owned(),
+            modes.join(", "),
+            manifest.unwrap_or_default(),
+        ];
+        *kinds
+            .entry(key)
+            .or_default()
+            .entry(evidence.result.word())
+            .or_default() += 1;
+    }
+    for (key, results) in kinds {
+        let list: Vec<String> = results
+            .iter()
+            .map(|(word, n)| format!("{word} {n}"))
+            .collect();
+        let mut cells: Vec<Cell> = key
+            .into_iter()
+            .map(|text| {
+                Cell::or_missing(
+                    (!text.is_empty()).then_some(text),
+                    notes,
+                    "not recorded (not_recorded)",
+                )
+            })
+            .collect();
+        cells[3].code = true;
+        cells.push(Cell::text(list.join(", ")));
+        table.rows.push(cells);
+    }
+    table
+}
+
+/// Keys and costs of the two other phases, as their evidence has them.
+fn phases(dataset: &Dataset) -> Vec<String> {
+    let mut all = Vec::new();
+    let runs: BTreeSet<usize> = dataset
+        .memory
+        .values()
+        .map(|e| e.value.runs.len())
+        .collect();
+    if let (Some(least), Some(most)) = (runs.first(), runs.last()) {
+        all.push(format!(
+            "Memory: {} of evidence, with {} keys each; stack by painting a stack of its own, heap by counting allocations.",
+            count(dataset.memory.len(), "file"),
+            if least == most { least.to_string() } else { format!("{least} to {most}") }
+        ));
+    }
+    let costs: BTreeSet<u64> = dataset
+        .profile
+        .values()
+        .filter_map(|e| e.value.wrapper_cost_ticks)
+        .collect();
+    if let (Some(least), Some(most)) = (costs.first(), costs.last()) {
+        all.push(format!(
+            "Profile: {} of evidence; a wrapper costs {} ticks, which is subtracted for each call.",
+            count(dataset.profile.len(), "file"),
+            if least == most {
+                least.to_string()
+            } else {
+                format!("{least} to {most}")
+            }
+        ));
+    } else if !dataset.profile.is_empty() {
+        all.push(format!(
+            "Profile: {} of evidence; the cost of a wrapper was not measured, so that the shares contain it.",
+            count(dataset.profile.len(), "file")
+        ));
+    }
+    let flips = dataset
+        .kat
+        .iter()
+        .filter(|((_, kind), _)| *kind == LibraryKind::Timed)
+        .filter_map(|(_, entry)| entry.value.flips)
+        .fold((0, 0, 0), |sum, f| {
+            [f.message, f.signature, f.key].iter().fold(sum, |s, c| {
+                (s.0 + c.tried, s.1 + c.rejected, s.2 + c.exempt)
+            })
+        });
+    if flips.0 > 0 {
+        all.push(format!(
+            "Bit flips: {} of one bit in message, signature or public key were tried, {} were rejected, {} were in bytes declared unauthenticated.",
+            flips.0, flips.1, flips.2
+        ));
+    }
+    all
+}

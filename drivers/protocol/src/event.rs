@@ -175,7 +175,8 @@ pub struct SourceProbe {
     pub kind: SourceKind,
     /// Details, when usable.
     pub source: Option<CycleSource>,
-    /// Reason, when not: one of the record's reason codes and a sentence with the remedy.
+    /// Reason, when not, or when a kind that was asked for before this one is not: one of the record's
+    /// reason codes and a sentence with the remedy.
     pub reason: Option<(String, String)>,
 }
 

@@ -15,3 +15,4 @@ pub mod random;
 pub mod serve;
 pub mod tasks;
 pub mod timing;
+pub mod traces;

@@ -51,20 +51,25 @@ pub fn pin(cpu: u32) -> Result<()> {
     Ok(())
 }
 
-/// A `Pin` error unless the calling thread still runs on `cpu` and nowhere else.
+/// Verifies that the calling thread still runs on `cpu` and nowhere else, after a library had its
+/// turn. Another affinity is the library's doing (`Contract`); another CPU under the same affinity
+/// is the machine's (`Pin`).
 pub fn verify_pin(cpu: u32) -> Result<()> {
     let found = current_cpu()?;
     let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0))
         .map_err(|errno| WorkerError::io("reading the affinity")(errno.into()))?;
     let only = (0..nix::sched::CpuSet::count())
         .all(|other| set.is_set(other).unwrap_or(false) == (other == cpu as usize));
-    if found == cpu && only {
-        return Ok(());
+    match (only, found == cpu) {
+        (true, true) => Ok(()),
+        (true, false) => Err(WorkerError::Pin(format!(
+            "CPU {cpu} was taken away: the thread runs on CPU {found}"
+        ))),
+        (false, _) => Err(WorkerError::Contract(format!(
+            "the affinity was changed: the thread was pinned to CPU {cpu} and may now use CPUs {}",
+            allowed_cpus()
+        ))),
     }
-    Err(WorkerError::Pin(format!(
-        "CPU {cpu} was taken away: the thread runs on CPU {found}, allowed are {}",
-        allowed_cpus()
-    )))
 }
 
 /// CPU that the calling thread runs on.

@@ -13,6 +13,7 @@ use crate::memory::{OnStack, Stack};
 use crate::process::{self, Migrations, Status};
 use crate::tasks::{self, Inputs, MemoryTask, Meters, ProfileTask};
 use crate::timing;
+use crate::traces::Settings;
 use protocol::{Body, Hello, Isolation, KatTask, LibraryFile, Request, SourceKind, Task};
 use std::fs::File;
 use std::io::Read;
@@ -194,6 +195,7 @@ fn with_library(request: &Request, files: Files, events: &mut Events) -> Result<
         _ => None,
     };
     hello(request, &[handle.as_fd()], events)?;
+    let settings = Settings::now();
     let candidate = stack.run(|on| Candidate::load(on, &handle))?;
     events.send(Body::Loaded(stack.run(|on| candidate.loaded(on))))?;
     let mut work = Work {
@@ -205,7 +207,9 @@ fn with_library(request: &Request, files: Files, events: &mut Events) -> Result<
         meters,
         tick_hz,
     };
-    if let Some(answer) = work.task(&mut stack)? {
+    let answer = work.task(&mut stack)?;
+    settings.check()?;
+    if let Some(answer) = answer {
         events.send(answer)?;
     }
     if matches!(request.task, Task::Load | Task::Kat(_)) {
@@ -352,7 +356,12 @@ impl Work<'_> {
         };
         let events = &mut self.events;
         let mut progress = |done, planned| events.send(Body::Progress { done, planned });
-        kat::run(on, self.candidate, task, kept, &mut progress).map(Body::Kat)
+        let mut outcome = kat::run(on, self.candidate, task, kept, &mut progress)?;
+        outcome.log.push(format!(
+            "largest resident set: {} bytes (VmHWM)",
+            self.meters.status.read()?.peak_rss_bytes
+        ));
+        Ok(Body::Kat(outcome))
     }
 }
 

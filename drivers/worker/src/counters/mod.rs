@@ -55,15 +55,18 @@ type Refusal = (String, String);
 type Opened = Box<dyn CycleSource>;
 
 /// Opens the first of `kinds` that works on `cpu` and passes its self test, and starts it. The probe
-/// says what was found: the facts of the source returned, or the reason of the first kind asked for
-/// when there is none. Must be called after pinning, before a library is loaded and before the
+/// says what was found: the facts of the source returned, and the reason of the first kind asked for
+/// when that is another one or there is none. Must be called after pinning, before a library is loaded and before the
 /// isolation layers close the way to it, on the thread that will make the calls.
 pub fn open(kinds: &[SourceKind], cpu: Option<u32>) -> (Option<Opened>, SourceProbe) {
     let mut first = None;
     for &kind in kinds {
         match open_tested(kind, cpu, selftest::DEFAULT_ADDS) {
             Ok(source) => {
-                let probe = usable(source.facts().clone());
+                let probe = SourceProbe {
+                    reason: first.and_then(|refused: SourceProbe| refused.reason),
+                    ..usable(source.facts().clone())
+                };
                 return (Some(source), probe);
             }
             Err(reason) => {

@@ -188,8 +188,8 @@ fn try_flips(
     Ok(count)
 }
 
-/// Wrong lengths: the part is cut by its last byte, which is changed too, so that a verifier that
-/// ignores the length and reads on meets a changed byte.
+/// Wrong lengths: each part without its last byte, and with one byte more. The byte that is cut is
+/// changed too, so that a verifier that ignores the length and reads on meets a changed byte.
 fn try_lengths(
     on: &OnStack<'_>,
     candidate: &Candidate,
@@ -202,7 +202,7 @@ fn try_lengths(
         let (name, len) = (buffer.name(), buffer.bytes().len());
         if part == Part::Signature && exempt(len - 1) {
             log.push(format!(
-                "{name} cut by its last byte: not tried, the byte is exempt"
+                "lengths of {name} not tried: its last byte is exempt"
             ));
             continue;
         }
@@ -212,18 +212,49 @@ fn try_lengths(
         let buffer = part.of(signed);
         buffer.set_len(len);
         buffer.bytes_mut()[len - 1] ^= 0xff;
-        match verdict? {
-            Verdict::Rejected(code) => {
-                log.push(format!("{name} cut by its last byte: rejected with {code}"));
-            }
-            Verdict::Valid => {
-                return Err(WorkerError::NotVerified(format!(
-                    "the signature verified with {name} cut by its last byte"
-                )))
-            }
-        }
+        judge_length(verdict?, &format!("{name} cut by its last byte"), log)?;
+        let verdict = verify_longer(on, candidate, signed, part)?;
+        judge_length(verdict, &format!("{name} with one byte more"), log)?;
     }
     Ok(())
+}
+
+/// Verifies with a copy of one part that has a zero byte at its end.
+fn verify_longer(
+    on: &OnStack<'_>,
+    candidate: &Candidate,
+    signed: &mut Signed<'_>,
+    part: Part,
+) -> Result<Verdict> {
+    let original = part.of(signed);
+    let mut longer = Guarded::new(original.name(), original.bytes().len() + 1)?;
+    let len = longer.capacity();
+    longer.all_mut()[..len - 1].copy_from_slice(original.bytes());
+    longer.all_mut()[len - 1] = 0;
+    longer.set_len(len);
+    let mut changed = Signed {
+        pk: signed.pk,
+        sn: signed.sn,
+        message: signed.message,
+    };
+    match part {
+        Part::Message => changed.message = &mut longer,
+        Part::Signature => changed.sn = &mut longer,
+        Part::Key => changed.pk = &mut longer,
+    }
+    changed.verify(on, candidate, 0x00)
+}
+
+fn judge_length(verdict: Verdict, what: &str, log: &mut Vec<String>) -> Result<()> {
+    match verdict {
+        Verdict::Rejected(code) => {
+            log.push(format!("{what}: rejected with {code}"));
+            Ok(())
+        }
+        Verdict::Valid => Err(WorkerError::NotVerified(format!(
+            "the signature verified with {what}"
+        ))),
+    }
 }
 
 fn describe(flips: &Flips) -> [String; 3] {

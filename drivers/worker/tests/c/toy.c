@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fenv.h>
+#include <locale.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -73,11 +74,19 @@
 #define SIGN_OUTSIDE_LATER 45   /* one byte beyond, in the 20th call */
 #define SLOW_SIGN 46            /* 60 ms a call */
 #define ABORTS 47
+#define LOCALE 48
+#define VERIFY_LONGER 50        /* takes a longer signature for its beginning */
+#define HANDLES_FAULTS 49       /* takes SIGSEGV for itself */
 
 #ifndef BEHAVIOUR
 #define BEHAVIOUR CORRECT
 #endif
 #define IS(name) (BEHAVIOUR == (name))
+
+/* -DPADDING=N makes the public key N bytes longer; the bytes repeat the key and are not looked at. */
+#ifndef PADDING
+#define PADDING 0
+#endif
 
 #define PK 64
 #define SK 96
@@ -130,7 +139,7 @@ __attribute__((destructor)) static void at_unload(void)
 
 unsigned long long sig_get_pk_len_bytes(void)
 {
-    return IS(LENGTH_ZERO) ? 0 : PK;
+    return IS(LENGTH_ZERO) ? 0 : PK + PADDING;
 }
 
 unsigned long long sig_get_sk_len_bytes(void)
@@ -217,6 +226,12 @@ int sig_keygen(unsigned char *pk, unsigned long long *pk_len, unsigned char *sk,
     if (IS(CHANGES_FOLDER) && chdir("/") != 0) {
         return -9;
     }
+    if (IS(LOCALE) && setlocale(LC_ALL, "C.UTF-8") == NULL) {
+        return -11;
+    }
+    if (IS(HANDLES_FAULTS)) {
+        signal(SIGSEGV, SIG_IGN);
+    }
     if (IS(LEAVES_THREAD)) {
         pthread_t thread;
 
@@ -224,7 +239,7 @@ int sig_keygen(unsigned char *pk, unsigned long long *pk_len, unsigned char *sk,
             return -10;
         }
     }
-    if (*pk_len < PK || *sk_len < SK) {
+    if (*pk_len < PK + PADDING || *sk_len < SK) {
         return -2;
     }
     if (campaign_draw(sk, 256) != 0) {
@@ -235,7 +250,10 @@ int sig_keygen(unsigned char *pk, unsigned long long *pk_len, unsigned char *sk,
     }
     expand(sk, pk);
     memcpy(sk + 32, pk, PK);
-    *pk_len = PK;
+    for (unsigned long i = 0; i < PADDING; i++) {
+        pk[PK + i] = pk[i];
+    }
+    *pk_len = PK + PADDING;
     *sk_len = SK;
     return 0;
 }
@@ -398,7 +416,7 @@ int sig_verify(unsigned char *pk, unsigned long long pk_len, unsigned char *sn, 
 
         return stale[17] == 0 ? 0 : -1;
     }
-    if (pk_len != PK || sn_len != SN) {
+    if (pk_len != PK + PADDING || (IS(VERIFY_LONGER) ? sn_len < SN : sn_len != SN)) {
         return -2;
     }
     digest(pk, sn + 32, m, m_len, expected);

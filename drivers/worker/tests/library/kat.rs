@@ -1,7 +1,7 @@
 //! Known-answer tests: the text of a library that works, and libraries that must not pass.
 
 use crate::drive::{isolated, request, run, run_with};
-use crate::toy::{toy, Toy};
+use crate::toy::{build, toy, Kind, Toy};
 use protocol::{Body, FailureCode, KatFlow, KatMode, KatOutcome, KatTask, Task};
 use sha2::{Digest, Sha256};
 
@@ -240,4 +240,40 @@ fn a_library_that_misbehaves_does_not_pass() {
             );
         }
     }
+}
+
+#[test]
+fn a_text_of_any_length_needs_no_more_memory_than_its_keys() {
+    // Keys of 8 MB: a text of 160 MB.
+    let Some(toy) = build("CORRECT", Kind::Timed, &["-DPADDING=8000000L"]) else {
+        return;
+    };
+    let mut long = task(KatFlow::Iccs, &[mode("strict", None), mode("nolen", None)]);
+    long.flips = false;
+    let outcome = kat(&toy, long);
+    assert_eq!((outcome.failure, outcome.records), (None, 10));
+    assert!(outcome.text_bytes > 160_000_000);
+    let line = outcome
+        .log
+        .iter()
+        .find(|line| line.starts_with("largest resident set"));
+    let peak: u64 = line.unwrap().split(' ').nth(3).unwrap().parse().unwrap();
+
+    let measure = Task::Measure(protocol::MeasureTask {
+        operation: protocol::Operation::Sign,
+        inputs: crate::drive::inputs(),
+        iterations: 1,
+        warmups: 0,
+        cost_ns: 1_000_000,
+        sources: Vec::new(),
+    });
+    let run = run(&isolated(request(measure, Some(toy.file()))));
+    let Body::Measured(one) = run.answer() else {
+        panic!("{run:#?}")
+    };
+    assert!(
+        peak < one.peak_rss_bytes + 4_000_000,
+        "{peak}, {}",
+        one.peak_rss_bytes
+    );
 }

@@ -107,7 +107,7 @@ fn every_missing_symbol_is_named() {
     let text = "extern unsigned char drng_algorithm[165]; unsigned char f(void) { return *drng_algorithm; }";
     std::fs::write(&source, text).unwrap();
     let path = toy.folder().join("foreign.so");
-    let made = Command::new("cc")
+    let made = Command::new(crate::toy::compiler())
         .args(["-shared", "-fPIC", "-o"])
         .arg(&path)
         .arg(&source)

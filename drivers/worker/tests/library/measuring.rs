@@ -95,6 +95,25 @@ fn without_a_counter_time_is_measured_all_the_same() {
 }
 
 #[test]
+fn a_clock_in_place_of_a_counter_says_why() {
+    let Some(toy) = toy("CORRECT") else { return };
+    let foreign = match std::env::consts::ARCH {
+        "x86_64" => SourceKind::Cntvct,
+        _ => SourceKind::Tsc,
+    };
+    let mut task = measure_task(Operation::Sign);
+    task.sources = vec![foreign, SourceKind::Tsc, SourceKind::Cntvct];
+    let found = measure(&toy, task);
+    assert!(found.ticks.is_some() && found.source.source.is_some());
+    assert!(found
+        .source
+        .reason
+        .unwrap()
+        .1
+        .contains("another architecture"));
+}
+
+#[test]
 fn outputs_of_trial_0_are_the_same_in_every_process_and_with_a_prepared_key() {
     let Some(toy) = toy("CORRECT") else { return };
     let first = calibrate(&toy, Operation::Sign, inputs(), true);
@@ -228,7 +247,7 @@ fn a_library_that_leaves_its_cpu_is_found_out() {
     if worker::process::only_one_cpu() {
         return crate::support::skip("this process may use one CPU only");
     }
-    run(&wanted).fails_with(FailureCode::Pin, "was taken away");
+    run(&wanted).fails_with(FailureCode::Contract, "the affinity was changed");
 }
 
 #[test]
@@ -288,4 +307,33 @@ fn twenty_megabytes_of_stack_are_there() {
     let mut task = measure_task(Operation::Sign);
     task.iterations = 3;
     measure(&toy, task);
+}
+
+#[test]
+fn settings_that_a_library_leaves_changed_void_the_attempt() {
+    for (behaviour, part) in [
+        ("ROUNDS", "floating-point control word"),
+        ("BLOCKS_SIGNALS", "the signal mask"),
+        ("CHANGES_FOLDER", "the working directory"),
+        ("NICE", "the priority"),
+        ("HANDLES_FAULTS", "the handler of SIGSEGV"),
+        ("LOCALE", "the locale"),
+    ] {
+        let Some(toy) = toy(behaviour) else { return };
+        // Without the protections: some of these calls would be refused.
+        let task = Task::Measure(measure_task(Operation::Keygen));
+        let run = run(&request(task, Some(toy.file())));
+        run.fails_with(FailureCode::Contract, part);
+    }
+}
+
+#[test]
+fn a_thread_that_a_library_leaves_running_is_counted() {
+    let Some(toy) = toy("LEAVES_THREAD") else {
+        return;
+    };
+    let mut task = measure_task(Operation::Keygen);
+    task.iterations = 2;
+    task.warmups = 0;
+    assert_eq!(measure(&toy, task).threads, 3);
 }

@@ -154,7 +154,7 @@ pub fn build(behaviour: &str, kind: Kind, defines: &[&str]) -> Option<Toy> {
 }
 
 /// C compiler for the architecture of the tests.
-fn compiler() -> &'static str {
+pub fn compiler() -> &'static str {
     match std::env::consts::ARCH {
         "aarch64" => "aarch64-linux-gnu-gcc",
         _ => "cc",

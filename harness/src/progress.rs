@@ -6,8 +6,8 @@
 //! timed loop runs: there is no clock that redraws.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// What happened.
@@ -55,8 +55,8 @@ pub enum StepEnd<'a> {
     Bad(&'a str),
 }
 
-/// A reader of events.
-pub trait Progress {
+/// A reader of events; the build phase tells of its own from several threads.
+pub trait Progress: Sync {
     /// Hears of one event.
     fn event(&self, event: Event);
 }
@@ -133,7 +133,7 @@ pub fn rough(duration: Duration) -> String {
 /// A bar for the phase that runs, and lines above it for what is worth one.
 #[derive(Debug, Default)]
 pub struct Bars {
-    bar: RefCell<Option<ProgressBar>>,
+    bar: Mutex<Option<ProgressBar>>,
 }
 
 impl Progress for Bars {
@@ -150,7 +150,7 @@ impl Progress for Bars {
                 end,
             } => self.step(label, *planned, *end, &event),
             Event::End { .. } => {
-                if let Some(bar) = self.bar.take() {
+                if let Some(bar) = self.replace(None) {
                     bar.finish_and_clear();
                 }
                 self.print(&event);
@@ -161,6 +161,18 @@ impl Progress for Bars {
 }
 
 impl Bars {
+    /// The bar now; clones are the same bar.
+    fn bar(&self) -> Option<ProgressBar> {
+        self.bar.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    fn replace(&self, bar: Option<ProgressBar>) -> Option<ProgressBar> {
+        std::mem::replace(
+            &mut *self.bar.lock().unwrap_or_else(|e| e.into_inner()),
+            bar,
+        )
+    }
+
     fn begin(&self, phase: &str, steps: usize, planned: Duration) {
         if steps == 0 {
             return;
@@ -179,11 +191,11 @@ impl Bars {
         .progress_chars("=> ");
         bar.set_style(style);
         bar.set_prefix(phase.to_owned());
-        self.bar.replace(Some(bar));
+        self.replace(Some(bar));
     }
 
     fn step(&self, label: &str, planned: Duration, end: StepEnd, event: &Event) {
-        if let Some(bar) = &*self.bar.borrow() {
+        if let Some(bar) = self.bar() {
             bar.set_message(label.to_owned());
             bar.inc((planned.as_millis() as u64).max(1));
         }
@@ -194,7 +206,7 @@ impl Bars {
 
     fn print(&self, event: &Event) {
         let Some(line) = line(event) else { return };
-        match &*self.bar.borrow() {
+        match self.bar() {
             Some(bar) => bar.println(line),
             None => {
                 let _ = writeln!(std::io::stderr(), "{line}");

@@ -4,7 +4,7 @@
 //! Instances go through a queue, one at a time on each measured CPU. Under emulation times mean
 //! nothing and only the digests are kept.
 
-use super::context::{library, Context, PhaseError, Row};
+use super::context::{library, Context, PhaseError};
 use super::{inputs, kat, together};
 use crate::evidence::{
     self, calibrate_file, BuildFile, BuildRow, CalibrateEvidence, Head, Kind, LibraryKind,
@@ -12,6 +12,7 @@ use crate::evidence::{
 };
 use crate::plan;
 use crate::progress::{Event, StepEnd};
+use crate::select::Row;
 use crate::worker::Job;
 use protocol::{Body, Calibrated, Operation, Task, TRIAL_CALIBRATE};
 use std::cell::RefCell;

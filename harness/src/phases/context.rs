@@ -1,6 +1,6 @@
 //! What every phase works with: the campaign, the open run, the worker, and how to report.
 
-use crate::config::{Arch, Campaign, System};
+use crate::config::{Campaign, System};
 use crate::evidence::{
     self, BuildFile, BuildRow, Class, Head, Kind, LibraryKind, PlanSettings, Reason, ReasonCode,
     SessionRef, Status,
@@ -9,7 +9,7 @@ use crate::identity::Identity;
 use crate::process::Stop;
 use crate::progress::Progress;
 use crate::run::book::{Book, BookError};
-pub use crate::select::Row;
+use crate::select::Row;
 use crate::worker::{session, Answer, Job, Worker, WorkerError};
 use protocol::{FailureCode, LibraryFile};
 use std::collections::BTreeMap;
@@ -66,12 +66,8 @@ pub struct Context<'a> {
     pub campaign: &'a Campaign,
     /// Its plan.
     pub plan: &'a PlanSettings,
-    /// The registered system; `None`: this machine as it is.
-    pub system: Option<&'a System>,
-    /// Id of the system, or `local`.
-    pub system_id: String,
-    /// Architecture of the libraries.
-    pub arch: Arch,
+    /// The system, or the one called `local`.
+    pub system: &'a System,
     /// What this machine is to the campaign.
     pub class: Class,
     /// All identities of the run, in page order.
@@ -108,7 +104,7 @@ impl Context<'_> {
 
     /// Number of this session.
     pub fn session(&self) -> u32 {
-        self.sessions.len() as u32 - 1
+        self.sessions.last().expect("a phase runs in a session").k
     }
 
     /// Rows that take part, in page order.
@@ -125,7 +121,7 @@ impl Context<'_> {
             identity: identity.clone(),
             origin: origin.expect("rows are made from the configuration"),
             class: self.class,
-            system: self.system_id.clone(),
+            system: self.system.id.clone(),
             status: Status::Complete,
             reason: None,
             host_token: Some(self.host_token.clone()),

@@ -7,3 +7,4 @@ pub mod book;
 pub mod directory;
 pub mod lock;
 pub mod preflight;
+pub mod session;

@@ -6,10 +6,11 @@ use crate::evidence::{
     aa_file, record_file, BuildFile, BuildRow, Exit, KatRef, Kind, Libraries, LibraryKind,
     PlanRecord, Reason, Status, TimingRecord,
 };
-use crate::phases::context::{library, Context, PhaseError, Row};
+use crate::phases::context::{library, Context, PhaseError};
 use crate::phases::{calibrate, inputs, kat};
 use crate::plan::{self, Cost};
 use crate::run::book::{Begun, PreparedKey};
+use crate::select::Row;
 use protocol::{LibraryFile, Operation};
 use std::cell::RefCell;
 

@@ -167,6 +167,10 @@ pub struct ProfileEvidence {
     pub ticks: TicksRecord,
     /// Cost of one wrapper, ticks; null where it was not measured (the shares then contain it).
     pub wrapper_cost_ticks: Option<u64>,
+    /// What one call adds to the ticks of its own row, thousandths of a tick; null likewise.
+    pub wrapper_inside_milliticks: Option<u64>,
+    /// What one call adds to the time of the whole operation, thousandths of a tick; null likewise.
+    pub wrapper_around_milliticks: Option<u64>,
     /// All operations.
     pub total: ProfileTotal,
     /// Every call shape.

@@ -10,6 +10,7 @@ use crate::evidence::{
     self, calibrate_file, BuildFile, BuildRow, CalibrateEvidence, Head, Kind, LibraryKind,
     LibraryRef, Reason, ReasonCode, Status,
 };
+use crate::identity::Identity;
 use crate::plan;
 use crate::progress::{Event, StepEnd};
 use crate::select::Row;
@@ -244,9 +245,18 @@ pub fn calibrated(
     Ok(context.book.read(&file)?.map(|stored| stored.value))
 }
 
+/// An identity whose outputs are not those of another code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Different {
+    /// Which.
+    pub identity: Identity,
+    /// What differs, in words.
+    pub text: String,
+}
+
 /// Identities whose trial 0 gave other outputs than another code of the same parameter set.
-pub fn different_outputs(context: &Context) -> Result<Vec<String>, PhaseError> {
-    let mut first: BTreeMap<String, (String, protocol::Outputs)> = BTreeMap::new();
+pub fn different_outputs(context: &Context) -> Result<Vec<Different>, PhaseError> {
+    let mut first: BTreeMap<String, (Identity, protocol::Outputs)> = BTreeMap::new();
     let mut different = Vec::new();
     for row in context.active() {
         let Some(&operation) = row.operations.first() else {
@@ -256,14 +266,15 @@ pub fn different_outputs(context: &Context) -> Result<Vec<String>, PhaseError> {
         let Some(outputs) = known.and_then(|k| k.outputs) else {
             continue;
         };
-        let identity = row.identity.to_string();
-        match first.get(&row.identity.subject()) {
-            Some((other, theirs)) if *theirs != outputs => different.push(format!(
-                "{identity} gives other keys or signatures than {other} from the same inputs"
-            )),
+        let identity = &row.identity;
+        match first.get(&identity.subject()) {
+            Some((other, theirs)) if *theirs != outputs => different.push(Different {
+                identity: identity.clone(),
+                text: format!("it gives other keys or signatures than {other} from the same inputs"),
+            }),
             Some(_) => {}
             None => {
-                first.insert(row.identity.subject(), (identity, outputs));
+                first.insert(identity.subject(), (identity.clone(), outputs));
             }
         }
     }

@@ -1,0 +1,574 @@
+//! Opens the run and carries the phases out in order, up to the one that was asked for.
+//!
+//! What a command means was decided before (see [`crate::select`] and [`crate::run::directory`]); what
+//! a library does wrong is evidence and ends nothing here. The run is sealed by the last phase, and
+//! its pages are rendered from it.
+
+use super::context::{Context, PhaseError};
+use super::finish::{self, Stated};
+use super::{calibrate, kat, measure, memory, profile};
+use crate::build::{self, BuildError};
+use crate::config::Campaign;
+use crate::evidence::journal::JournalEvent;
+use crate::evidence::seal;
+use crate::evidence::{
+    CampaignFile, Class, Finding, FindingState, PlanSettings, RowInfo, Status, CAMPAIGN_FILE,
+};
+use crate::host::affinity;
+use crate::identity::Identity;
+use crate::process::Stop;
+use crate::progress::{Event, Progress, StepEnd};
+use crate::report::{self, ReportError};
+use crate::run::book::{Book, BookError};
+use crate::run::directory::{self, Choice, DirectoryError, Place, Request, RunDirectory};
+use crate::run::lock::{self, Lock, LockError, Patience};
+use crate::run::preflight::{self, PreflightError};
+use crate::run::session::{Look, Machine};
+use crate::select::{Chosen, Row};
+use crate::worker::{binary, Worker, WorkerError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Phases in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Libraries.
+    Build,
+    /// Known answers.
+    Kat,
+    /// Costs.
+    Calibrate,
+    /// Times.
+    Measure,
+    /// Stack, heap, static.
+    Memory,
+    /// Symmetric share.
+    Profile,
+    /// Manifest and seal.
+    Seal,
+}
+
+impl Phase {
+    /// All of them, in order.
+    pub const ALL: [Phase; 7] = [
+        Phase::Build,
+        Phase::Kat,
+        Phase::Calibrate,
+        Phase::Measure,
+        Phase::Memory,
+        Phase::Profile,
+        Phase::Seal,
+    ];
+
+    /// The word of the command line and of the journal.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Build => "build",
+            Phase::Kat => kat::NAME,
+            Phase::Calibrate => calibrate::NAME,
+            Phase::Measure => measure::NAME,
+            Phase::Memory => memory::NAME,
+            Phase::Profile => profile::NAME,
+            Phase::Seal => "seal",
+        }
+    }
+
+    /// Whether it times calls: the orchestrator then keeps off the measured CPUs.
+    fn is_timed(self) -> bool {
+        matches!(self, Phase::Calibrate | Phase::Measure | Phase::Profile)
+    }
+}
+
+/// What is to be done.
+pub struct Order<'a> {
+    /// The campaign.
+    pub campaign: &'a Campaign,
+    /// System and class.
+    pub chosen: &'a Chosen,
+    /// Plan.
+    pub plan: &'a PlanSettings,
+    /// Identities, and why some take no part.
+    pub rows: &'a [Row],
+    /// CPUs to measure on.
+    pub cpus: &'a [u32],
+    /// What makes two commands ask for the same run.
+    pub request: &'a Request,
+    /// Folder of the runs.
+    pub runs: &'a Path,
+    /// Which run.
+    pub choice: Choice,
+    /// The last phase to carry out.
+    pub last: Phase,
+    /// `--worker`.
+    pub worker: Option<&'a Path>,
+    /// `--pack`.
+    pub pack: Option<&'a Path>,
+    /// `--keep-text`.
+    pub keep_text: Option<&'a Path>,
+    /// `--allow-unfixed-host`.
+    pub allow_unfixed_host: bool,
+    /// `--wait`.
+    pub wait: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Done {
+    /// The run.
+    pub run: PathBuf,
+    /// It was complete before: nothing was done.
+    pub was_complete: bool,
+    /// The seal, of a run that is sealed.
+    pub seal: Option<String>,
+    /// What became of each row; of the last session's evidence where the run is not finished.
+    pub rows: Vec<RowInfo>,
+    /// Pages, the index first.
+    pub pages: Vec<PathBuf>,
+    /// Findings of the host check that are not fine.
+    pub host: Vec<Finding>,
+}
+
+impl Done {
+    /// Whether a row failed.
+    pub fn has_failed(&self) -> bool {
+        self.rows.iter().any(|row| row.status == Status::Failed)
+    }
+}
+
+/// Why the work ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// The run.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// Its evidence.
+    #[error(transparent)]
+    Book(BookError),
+    /// Its place.
+    #[error(transparent)]
+    Preflight(#[from] PreflightError),
+    /// A lock.
+    #[error(transparent)]
+    Lock(LockError),
+    /// The worker binary.
+    #[error(transparent)]
+    Worker(WorkerError),
+    /// The host is not ready for this plan.
+    #[error("this host is not ready for the plan {plan}:\n{list}\nfix it (`campaign check`, `campaign tune`), or go on with --allow-unfixed-host, which every page then says")]
+    Unready {
+        /// The plan.
+        plan: String,
+        /// What is not fine, one a line.
+        list: String,
+    },
+    /// The build phase.
+    #[error(transparent)]
+    Build(BuildError),
+    /// Another phase.
+    #[error(transparent)]
+    Phase(PhaseError),
+    /// The pages.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// The kernel gives no event loop.
+    #[error("the event loop cannot be made")]
+    Runtime(#[source] std::io::Error),
+    /// A stop was asked for; the run can be resumed.
+    #[error("interrupted; the same command resumes")]
+    Interrupted,
+}
+
+impl From<BookError> for PipelineError {
+    fn from(error: BookError) -> Self {
+        match error {
+            BookError::Directory(error) => PipelineError::Directory(error),
+            other => PipelineError::Book(other),
+        }
+    }
+}
+
+impl From<PhaseError> for PipelineError {
+    fn from(error: PhaseError) -> Self {
+        match error {
+            PhaseError::Interrupted => PipelineError::Interrupted,
+            PhaseError::Book(error) => error.into(),
+            PhaseError::Worker(error) => error.into(),
+            other => PipelineError::Phase(other),
+        }
+    }
+}
+
+impl From<WorkerError> for PipelineError {
+    fn from(error: WorkerError) -> Self {
+        match error {
+            WorkerError::Interrupted => PipelineError::Interrupted,
+            other => PipelineError::Worker(other),
+        }
+    }
+}
+
+impl From<LockError> for PipelineError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Interrupted { .. } => PipelineError::Interrupted,
+            other => PipelineError::Lock(other),
+        }
+    }
+}
+
+impl From<BuildError> for PipelineError {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Interrupted => PipelineError::Interrupted,
+            other => PipelineError::Build(other),
+        }
+    }
+}
+
+/// Carries an order out. Blocks until it is done or stopped.
+pub fn carry_out(
+    order: &Order,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<Done, PipelineError> {
+    let place = directory::choose(order.runs, order.request, &order.choice)?;
+    if let Place::Complete(dir) = &place {
+        return match order.last {
+            Phase::Seal => was_complete(dir),
+            _ => Err(DirectoryError::Sealed { path: dir.clone() }.into()),
+        };
+    }
+    preflight(order, &place)?;
+    let locks = lock_cpus(order, stop)?;
+    let worker = find_worker(order, stop, progress)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(PipelineError::Runtime)?;
+    let allowed = affinity::allowed()
+        .map_err(|source| PipelineError::Phase(PhaseError::Affinity(source)))?;
+    let machine = runtime.block_on(Machine::look(
+        Look {
+            system: &order.chosen.system,
+            cpus: order.cpus,
+            allowed: &allowed,
+            folder: &order.campaign.root,
+        },
+        &worker,
+        stop,
+    ))?;
+    if stop.is_requested() {
+        return Err(PipelineError::Interrupted);
+    }
+    let host = unready(machine.environment().check.clone());
+    gate(order, &host)?;
+
+    let book = open(order, &place)?;
+    check_tool(&book)?;
+    let clock_hz = machine.fixed_clocks();
+    let siblings = machine.siblings();
+    let session = machine.begin(&book)?;
+    let context = Context {
+        campaign: order.campaign,
+        plan: order.plan,
+        system: &order.chosen.system,
+        class: order.chosen.class,
+        rows: order.rows.to_vec(),
+        book,
+        sessions: session.sessions,
+        host_token: session.host_token,
+        host_ready: session.environment.ready,
+        clock_hz,
+        siblings,
+        worker,
+        cpus: order.cpus.to_vec(),
+        allowed,
+        stop,
+        progress,
+    };
+    let result = work(order, &context, &runtime, host);
+    if let Err(error) = &result {
+        // The reason of the end belongs into the journal, if that can still be written.
+        let by = match (error, stop.signal()) {
+            (PipelineError::Interrupted, Some(2)) => "SIGINT",
+            (PipelineError::Interrupted, _) => "SIGTERM",
+            _ => "error",
+        };
+        let _ = context.book.log(JournalEvent::Interrupted { by: by.to_owned() });
+    }
+    drop(locks);
+    result
+}
+
+/// What a complete run says without being touched; only a missing seal file is written again.
+fn was_complete(dir: &Path) -> Result<Done, PipelineError> {
+    let chain = crate::evidence::journal::verify(&dir.join(crate::evidence::journal::JOURNAL))
+        .map_err(DirectoryError::from)?;
+    if seal::read_seal(dir).as_ref() != Some(&chain.last_sha256) {
+        seal::write_seal(dir, &chain.last_sha256).map_err(BookError::from)?;
+    }
+    let file: CampaignFile = crate::evidence::store::read_json(&dir.join(CAMPAIGN_FILE))
+        .map_err(BookError::from)?;
+    Ok(Done {
+        run: dir.to_owned(),
+        was_complete: true,
+        seal: Some(chain.last_sha256),
+        rows: file.rows,
+        pages: pages(dir),
+        host: Vec::new(),
+    })
+}
+
+/// Pages that are there, the index first.
+fn pages(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir.join("pages")) else {
+        return Vec::new();
+    };
+    let mut pages: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "html" || e == "md"))
+        .collect();
+    let rank = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem != "index");
+    pages.sort_by_key(|path| (rank(path), path.clone()));
+    pages
+}
+
+fn preflight(order: &Order, place: &Place) -> Result<(), PipelineError> {
+    let folder = match place {
+        Place::Unfinished(dir) => dir.clone(),
+        Place::New(Some(dir)) => dir.clone(),
+        _ => order.runs.to_owned(),
+    };
+    // What is not there yet is judged by the nearest folder that is.
+    let there = folder
+        .ancestors()
+        .find(|path| path.is_dir())
+        .unwrap_or(Path::new("."));
+    preflight::writable(there)?;
+    let active = order.rows.iter().filter(|row| row.skipped.is_none());
+    let operations: usize = active.map(|row| row.operations.len()).sum();
+    let trials = u64::from(order.plan.trials);
+    let needed = preflight::estimate(operations as u64, trials, 0);
+    Ok(preflight::space(there, needed)?)
+}
+
+/// One campaign a CPU; an emulated run measures nothing.
+fn lock_cpus(order: &Order, stop: &Stop) -> Result<Vec<Lock>, PipelineError> {
+    if order.chosen.class == Class::Emulated || order.last < Phase::Calibrate {
+        return Ok(Vec::new());
+    }
+    let patience = match order.wait {
+        true => Patience::Until(stop),
+        false => Patience::None,
+    };
+    let me = format!("campaign, plan {}", order.plan.name);
+    // In one order for all, so that two who wait do not wait for each other.
+    let mut cpus = order.cpus.to_vec();
+    cpus.sort();
+    cpus.into_iter()
+        .map(|cpu| Ok(lock::lock_cpu(cpu, &me, patience)?))
+        .collect()
+}
+
+fn find_worker(
+    order: &Order,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<Worker, PipelineError> {
+    let system = &order.chosen.system;
+    let runner = binary::runner(Some(system));
+    let wanted = binary::Wanted {
+        explicit: order.worker,
+        pack: order.pack,
+        root: &order.campaign.root,
+        system_id: &system.id,
+        arch: system.arch,
+        runner: &runner,
+    };
+    Ok(binary::find(wanted, stop, &|text| {
+        progress.event(Event::Note(text));
+    })?)
+}
+
+/// Findings that are not fine.
+fn unready(check: Vec<Finding>) -> Vec<Finding> {
+    let fine = |f: &Finding| matches!(f.state, FindingState::Ok | FindingState::NotApplicable);
+    check.into_iter().filter(|f| !fine(f)).collect()
+}
+
+/// Plans that give verdicts measure on a ready host only, unless they are told otherwise.
+fn gate(order: &Order, host: &[Finding]) -> Result<(), PipelineError> {
+    let measures = order.last >= Phase::Calibrate && order.chosen.class != Class::Emulated;
+    if !measures || !order.plan.verdicts || order.allow_unfixed_host || host.is_empty() {
+        return Ok(());
+    }
+    Err(PipelineError::Unready {
+        plan: order.plan.name.clone(),
+        list: host.iter().map(describe).collect::<Vec<_>>().join("\n"),
+    })
+}
+
+/// A finding as a line.
+pub fn describe(finding: &Finding) -> String {
+    let cpu = finding.cpu.map(|cpu| format!(" of CPU {cpu}")).unwrap_or_default();
+    let remedy = finding.remedy.as_deref().map(|r| format!(": {r}")).unwrap_or_default();
+    format!("  {}{cpu}: {}{remedy}", finding.item, finding.value)
+}
+
+fn open(order: &Order, place: &Place) -> Result<Book, PipelineError> {
+    Ok(match place {
+        Place::Unfinished(dir) => {
+            let (directory, journal, chain) = RunDirectory::open(dir)?;
+            Book::resumed(directory, journal, chain)
+        }
+        Place::New(at) => {
+            let (directory, journal) =
+                RunDirectory::create(order.runs, at.as_deref(), order.request)?;
+            Book::new(directory, journal)?
+        }
+        Place::Complete(_) => unreachable!("a complete run is not opened"),
+    })
+}
+
+/// A run is measured by one version of this program.
+fn check_tool(book: &Book) -> Result<(), PipelineError> {
+    let known = book.read::<CampaignFile>(CAMPAIGN_FILE)?;
+    let theirs = known.and_then(|known| known.value.tool.source_digest);
+    match theirs {
+        Some(theirs) if theirs != protocol::BUILD_ID => Err(DirectoryError::Another {
+            path: book.directory().path().to_owned(),
+            what: "version of this program",
+            theirs,
+            ours: protocol::BUILD_ID.to_owned(),
+        }
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+fn work(
+    order: &Order,
+    context: &Context,
+    runtime: &tokio::runtime::Runtime,
+    host: Vec<Finding>,
+) -> Result<Done, PipelineError> {
+    let stated = Stated {
+        only: order.request.only.as_deref(),
+        allow_unfixed_host: order.allow_unfixed_host,
+    };
+    finish::begin(context, stated)?;
+    let run = context.book.directory().path().to_owned();
+    let before = order.last.min(Phase::Profile);
+    for phase in Phase::ALL.into_iter().filter(|&phase| phase <= before) {
+        context.book.log(JournalEvent::PhaseBegun {
+            phase: phase.name().to_owned(),
+        })?;
+        one_phase(order, context, runtime, phase)?;
+        context.book.log(JournalEvent::PhaseEnded {
+            phase: phase.name().to_owned(),
+        })?;
+    }
+    if order.last < Phase::Seal {
+        return Ok(Done {
+            run,
+            was_complete: false,
+            seal: None,
+            rows: finish::so_far(context)?,
+            pages: Vec::new(),
+            host,
+        });
+    }
+    let rows = finish::end(context, stated)?;
+    let seal = context.book.seal()?;
+    let pages = report::render_run(&run, &run.join("pages"))?;
+    Ok(Done {
+        run,
+        was_complete: false,
+        seal: Some(seal),
+        rows,
+        pages,
+        host,
+    })
+}
+
+fn one_phase(
+    order: &Order,
+    context: &Context,
+    runtime: &tokio::runtime::Runtime,
+    phase: Phase,
+) -> Result<(), PipelineError> {
+    let away = phase.is_timed() && !context.is_emulated();
+    let measured: &[u32] = if away { &context.cpus } else { &[] };
+    affinity::keep_away(&context.allowed, measured)
+        .map_err(|source| PipelineError::Phase(PhaseError::Affinity(source)))?;
+    match phase {
+        Phase::Build => build_phase(context)?,
+        Phase::Kat => {
+            let keep_text = order.keep_text.filter(|_| order.last == Phase::Kat);
+            runtime.block_on(kat::run(context, keep_text))?;
+        }
+        Phase::Calibrate => runtime.block_on(calibrate::run(context))?,
+        Phase::Measure => runtime.block_on(measure::run(context))?,
+        Phase::Memory => runtime.block_on(memory::run(context))?,
+        Phase::Profile => runtime.block_on(profile::run(context))?,
+        Phase::Seal => {}
+    }
+    match context.stop.is_requested() {
+        true => Err(PipelineError::Interrupted),
+        false => Ok(()),
+    }
+}
+
+/// The build phase, with its events and its journal lines.
+fn build_phase(context: &Context) -> Result<(), PipelineError> {
+    let identities: Vec<Identity> = context.active().map(|row| row.identity.clone()).collect();
+    let start = Instant::now();
+    let progress = context.progress;
+    build::build_all(
+        context.campaign,
+        context.system,
+        &identities,
+        &mut build::Context {
+            run_dir: context.book.directory().path(),
+            features: build::features_for(context.system),
+            jobs: None,
+            stop: context.stop,
+            on_written: &mut |path, sha256| {
+                context.book.log(JournalEvent::Written {
+                    path: path.to_owned(),
+                    sha256: sha256.to_owned(),
+                })?;
+                Ok(())
+            },
+            on_progress: &|event| say(progress, event),
+        },
+    )?;
+    context.progress.event(Event::End {
+        phase: Phase::Build.name(),
+        took: start.elapsed(),
+    });
+    Ok(())
+}
+
+fn say(progress: &dyn Progress, event: build::Progress) {
+    match event {
+        build::Progress::Planned(steps) => progress.event(Event::Begin {
+            phase: Phase::Build.name(),
+            steps,
+            planned: Duration::ZERO,
+        }),
+        build::Progress::Begun(_) => {}
+        build::Progress::Done(row) => {
+            let text = row.reason.as_ref().map(|reason| reason.text.clone());
+            progress.event(Event::Step {
+                label: &row.identity.to_string(),
+                planned: Duration::ZERO,
+                end: match (&text, row.status) {
+                    (Some(text), Status::Failed) => StepEnd::Bad(text),
+                    _ => StepEnd::Silent,
+                },
+            });
+        }
+    }
+}

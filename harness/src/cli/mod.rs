@@ -18,6 +18,7 @@
 //! | `prepare.rs` | what `plan`, `run` and each phase do first: configuration, system, plan, CPUs, rows |
 //! | all others | one subcommand each |
 
+pub mod carry;
 pub mod exit;
 pub mod options;
 pub mod output;
@@ -73,6 +74,22 @@ pub struct Cli {
 /// The subcommands that work, in the order of a campaign.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Measure the campaign: all phases, from source to sealed evidence and pages; resumes
+    Run(run::Args),
+    /// Compile the libraries of every identity
+    Build(build::Args),
+    /// Check every library against its known answers
+    Kat(kat::Args),
+    /// Find out what one call of each operation costs
+    Calibrate(calibrate::Args),
+    /// Time every operation
+    Measure(measure::Args),
+    /// Measure stack, heap and static memory
+    Memory(memory::Args),
+    /// Measure the share of hash functions and DRNG
+    Profile(profile::Args),
+    /// Close a run: manifest, journal, seal
+    Seal(seal::Args),
     /// Show what would be measured, how often and how long; measures nothing
     Plan(plan::Args),
     /// Render the pages of runs and datasets, or compare them with those that are there
@@ -87,6 +104,14 @@ pub enum Command {
 pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
     let global = &cli.global;
     match &cli.command {
+        Command::Run(args) => run::run(args, global),
+        Command::Build(args) => build::run(args, global),
+        Command::Kat(args) => kat::run(args, global),
+        Command::Calibrate(args) => calibrate::run(args, global),
+        Command::Measure(args) => measure::run(args, global),
+        Command::Memory(args) => memory::run(args, global),
+        Command::Profile(args) => profile::run(args, global),
+        Command::Seal(args) => seal::run(args, global),
         Command::Plan(args) => plan::run(args, global),
         Command::Report(args) => report::run(args, global),
         Command::Templates(args) => templates::run(args, global),

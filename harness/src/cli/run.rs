@@ -1,6 +1,9 @@
 //! `campaign run`: all phases, from source to pages; resumes what was begun.
 
-use super::options::{HostOptions, Selection};
+use super::carry::{self, Asked};
+use super::exit::{Failure, Outcome};
+use super::options::{Global, HostOptions, Selection};
+use crate::phases::pipeline::Phase;
 use std::path::PathBuf;
 
 /// Arguments of `run`.
@@ -27,4 +30,17 @@ pub struct Args {
     /// Use the libraries and the worker of an unpacked campaign instead of building them
     #[arg(long, value_name = "DIR")]
     pub pack: Option<PathBuf>,
+}
+
+/// Carries all phases out and names the pages.
+pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
+    let asked = Asked {
+        new: args.new,
+        allow_unfixed_host: args.host.allow_unfixed_host,
+        no_deferred: args.no_deferred,
+        wait: args.wait,
+        pack: args.pack.as_deref(),
+        ..Asked::phase(&args.selection, Phase::Seal)
+    };
+    carry::finish(&carry::carry_out(&asked, global)?, global)
 }

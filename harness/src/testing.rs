@@ -716,6 +716,8 @@ impl Builder<'_> {
                 hz: Some(2_000_000_000),
             },
             wrapper_cost_ticks: Some(0),
+            wrapper_inside_milliticks: Some(0),
+            wrapper_around_milliticks: Some(0),
             total: ProfileTotal {
                 operations,
                 ticks: total,

@@ -34,7 +34,7 @@ pub struct Context<'a> {
     pub jobs: Option<NonZeroUsize>,
     /// The wish to stop.
     pub stop: &'a Stop,
-    /// Called with path below the run directory and SHA-256 for each evidence file written.
+    /// Called with path below the run directory and SHA-256 before an evidence file is written.
     pub on_written: &'a mut dyn FnMut(&str, &str) -> Result<(), Failed>,
     /// Called from several threads as rows come and go.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
@@ -120,8 +120,10 @@ pub fn build_all(
     file.missing = reasons_of_rows(&file.rows);
     explain(&mut file);
     if before.as_ref() != Some(&file) {
-        let sha256 = store::write_json(&path, &file)?;
-        (context.on_written)(FILE, &sha256).map_err(BuildError::Journal)?;
+        // The journal first: then nothing lies in a run that it does not know.
+        let bytes = store::json(&path, &file)?;
+        (context.on_written)(FILE, &hash::sha256(&bytes)).map_err(BuildError::Journal)?;
+        store::write_atomic(&path, &bytes)?;
     }
     Ok(file)
 }

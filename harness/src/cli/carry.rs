@@ -144,7 +144,10 @@ impl<'a> Json<'a> {
 /// A path as short as it can be said from here.
 fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
-    path.strip_prefix(&here).unwrap_or(path).display().to_string()
+    path.strip_prefix(&here)
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }
 
 /// What happened, in lines.
@@ -152,7 +155,9 @@ fn summary(done: &Done) -> String {
     let run = shown(&done.run);
     let mut lines = Vec::new();
     lines.push(match (done.was_complete, &done.seal) {
-        (true, _) => format!("{run} is complete already; nothing was done (--new starts another run)"),
+        (true, _) => {
+            format!("{run} is complete already; nothing was done (--new starts another run)")
+        }
         (false, Some(_)) => format!("{run} is complete and sealed"),
         (false, None) => format!("{run} can be continued: `campaign run` does the rest"),
     });
@@ -199,7 +204,10 @@ fn counts(rows: &[RowInfo]) -> Option<String> {
     if rows.is_empty() {
         return Some("no row matches".to_owned());
     }
-    let mut words: Vec<String> = parts.values().map(|(n, word)| format!("{n} {word}")).collect();
+    let mut words: Vec<String> = parts
+        .values()
+        .map(|(n, word)| format!("{n} {word}"))
+        .collect();
     if let (Some(last), false) = (words.last_mut(), reasons.is_empty()) {
         let each: Vec<String> = reasons
             .iter()

@@ -34,7 +34,11 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     let results: Vec<&KatEvidence> = dataset.kat.values().map(|entry| &entry.value).collect();
     output::print(&lines(&results, &done))?;
     let allowed = |kat: &&KatEvidence| {
-        let issues = dataset.campaign.candidates.iter().flat_map(|c| &c.kat_issues);
+        let issues = dataset
+            .campaign
+            .candidates
+            .iter()
+            .flat_map(|c| &c.kat_issues);
         issues.clone().any(|issue| {
             issue.instance == kat.head.identity.label && issue.result == kat.result.word()
         })
@@ -49,7 +53,11 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
 fn lines(results: &[&KatEvidence], done: &Done) -> String {
     let mut text = String::new();
     for kat in results {
-        let detail = kat.detail.as_ref().map(|d| format!(": {d}")).unwrap_or_default();
+        let detail = kat
+            .detail
+            .as_ref()
+            .map(|d| format!(": {d}"))
+            .unwrap_or_default();
         let (word, identity) = (kat.result.word(), &kat.head.identity);
         text += &format!("{word:10} {identity} {}{detail}\n", kat.library.kind.name());
     }

@@ -134,6 +134,14 @@ impl Reason {
     }
 }
 
+impl Reason {
+    /// A reason as a worker words it; a code that is not of the list becomes `not_recorded`.
+    pub fn of_worker(code: &str, text: &str) -> Self {
+        let known = serde_json::from_value(serde_json::Value::String(code.to_owned()));
+        Reason::new(known.unwrap_or(ReasonCode::NotRecorded), text)
+    }
+}
+
 /// The closed list of reasons.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

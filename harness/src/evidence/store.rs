@@ -81,12 +81,17 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<String, StoreError> {
 
 /// Puts `value` at `path` as indented JSON with a line end; returns the SHA-256 of the file.
 pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<String, StoreError> {
+    write_atomic(path, &json(path, value)?)
+}
+
+/// The bytes that [`write_json`] puts at `path`.
+pub fn json<T: Serialize>(path: &Path, value: &T) -> Result<Vec<u8>, StoreError> {
     let mut bytes = serde_json::to_vec_pretty(value).map_err(|error| StoreError::Write {
         path: path.to_owned(),
         source: error.into(),
     })?;
     bytes.push(b'\n');
-    write_atomic(path, &bytes)
+    Ok(bytes)
 }
 
 /// Reads what [`write_json`] wrote.

@@ -270,7 +270,9 @@ pub fn different_outputs(context: &Context) -> Result<Vec<Different>, PhaseError
         match first.get(&identity.subject()) {
             Some((other, theirs)) if *theirs != outputs => different.push(Different {
                 identity: identity.clone(),
-                text: format!("it gives other keys or signatures than {other} from the same inputs"),
+                text: format!(
+                    "it gives other keys or signatures than {other} from the same inputs"
+                ),
             }),
             Some(_) => {}
             None => {

@@ -82,6 +82,8 @@ pub struct Context<'a> {
     pub host_ready: bool,
     /// Core clock, hertz, where it is known to be fixed.
     pub clock_hz: BTreeMap<u32, f64>,
+    /// Why core cycles cannot be counted, by CPU.
+    pub no_cycles: BTreeMap<u32, Reason>,
     /// Sibling threads of the measured CPUs.
     pub siblings: BTreeMap<u32, Vec<u32>>,
     /// The worker.

@@ -3,6 +3,7 @@
 
 use super::context::{not_built, Context, PhaseError};
 use super::{calibrate, kat};
+use crate::clock;
 use crate::config::{Candidate, Wrap};
 use crate::evidence::journal::JournalEvent;
 use crate::evidence::{
@@ -11,7 +12,6 @@ use crate::evidence::{
     ReasonCode, RowInfo, Status, TimingRecord, ToolInfo, CAMPAIGN_FILE,
 };
 use crate::select::Row;
-use crate::clock;
 use protocol::Operation;
 use std::collections::BTreeMap;
 

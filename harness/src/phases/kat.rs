@@ -665,7 +665,14 @@ mod tests {
             ("strict:3", "3", 3),
         ]);
         let nist = outcome(&[("nistkat", "k", 1), ("rsp", "r", 100)]);
-        let cases: [(KatFlow, &KatOutcome, Vec<Entry>, Option<&str>, KatResult); 13] = [
+        type Case<'a> = (
+            KatFlow,
+            &'a KatOutcome,
+            Vec<Entry>,
+            Option<&'a str>,
+            KatResult,
+        );
+        let cases: [Case; 13] = [
             (
                 KatFlow::Iccs,
                 &iccs,

@@ -83,7 +83,7 @@ fn evidence(
         head,
         operation: single.operation,
         library: single.library_ref(LibraryKind::Memory),
-        lto_removed: single.built.lto_removed,
+        lto_removed: single.built.lto_removed.unwrap_or(false),
         static_: elf.clone(),
         process: process.map(|o| ProcessMemory {
             baseline_rss_bytes: o.baseline_rss_bytes,
@@ -133,13 +133,13 @@ mod tests {
     #[test]
     fn worst_median_and_the_guides_total() {
         let elf = ElfFigures {
-            text: 0,
-            rodata: 0,
-            data: 0,
-            bss: 0,
-            headers_and_tables: 0,
+            text: None,
+            rodata: None,
+            data: None,
+            bss: None,
+            headers_and_tables: None,
             load_bytes: 1000,
-            needed: Vec::new(),
+            needed: None,
         };
         let run = |stack, heap| MemoryRun {
             key: 0,

@@ -24,6 +24,5 @@ mod singles;
 mod together;
 
 /// Work of one CPU.
-type Lane<'a> = std::pin::Pin<
-    Box<dyn std::future::Future<Output = Result<(), context::PhaseError>> + 'a>,
->;
+type Lane<'a> =
+    std::pin::Pin<Box<dyn std::future::Future<Output = Result<(), context::PhaseError>> + 'a>>;

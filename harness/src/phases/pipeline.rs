@@ -245,8 +245,8 @@ pub fn carry_out(
         .enable_all()
         .build()
         .map_err(PipelineError::Runtime)?;
-    let allowed = affinity::allowed()
-        .map_err(|source| PipelineError::Phase(PhaseError::Affinity(source)))?;
+    let allowed =
+        affinity::allowed().map_err(|source| PipelineError::Phase(PhaseError::Affinity(source)))?;
     let machine = runtime.block_on(Machine::look(
         Look {
             system: &order.chosen.system,
@@ -267,6 +267,7 @@ pub fn carry_out(
     check_tool(&book)?;
     let clock_hz = machine.fixed_clocks();
     let siblings = machine.siblings();
+    let no_cycles = machine.no_cycles();
     let session = machine.begin(&book)?;
     let context = Context {
         campaign: order.campaign,
@@ -279,6 +280,7 @@ pub fn carry_out(
         host_token: session.host_token,
         host_ready: session.environment.ready,
         clock_hz,
+        no_cycles,
         siblings,
         worker,
         cpus: order.cpus.to_vec(),
@@ -294,7 +296,9 @@ pub fn carry_out(
             (PipelineError::Interrupted, _) => "SIGTERM",
             _ => "error",
         };
-        let _ = context.book.log(JournalEvent::Interrupted { by: by.to_owned() });
+        let _ = context
+            .book
+            .log(JournalEvent::Interrupted { by: by.to_owned() });
     }
     drop(locks);
     result
@@ -307,8 +311,8 @@ fn was_complete(dir: &Path) -> Result<Done, PipelineError> {
     if seal::read_seal(dir).as_ref() != Some(&chain.last_sha256) {
         seal::write_seal(dir, &chain.last_sha256).map_err(BookError::from)?;
     }
-    let file: CampaignFile = crate::evidence::store::read_json(&dir.join(CAMPAIGN_FILE))
-        .map_err(BookError::from)?;
+    let file: CampaignFile =
+        crate::evidence::store::read_json(&dir.join(CAMPAIGN_FILE)).map_err(BookError::from)?;
     Ok(Done {
         run: dir.to_owned(),
         was_complete: true,
@@ -411,8 +415,15 @@ fn gate(order: &Order, host: &[Finding]) -> Result<(), PipelineError> {
 
 /// A finding as a line.
 pub fn describe(finding: &Finding) -> String {
-    let cpu = finding.cpu.map(|cpu| format!(" of CPU {cpu}")).unwrap_or_default();
-    let remedy = finding.remedy.as_deref().map(|r| format!(": {r}")).unwrap_or_default();
+    let cpu = finding
+        .cpu
+        .map(|cpu| format!(" of CPU {cpu}"))
+        .unwrap_or_default();
+    let remedy = finding
+        .remedy
+        .as_deref()
+        .map(|r| format!(": {r}"))
+        .unwrap_or_default();
     format!("  {}{cpu}: {}{remedy}", finding.item, finding.value)
 }
 

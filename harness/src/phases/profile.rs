@@ -86,12 +86,17 @@ fn evidence(
     }
     let valid = outcome.filter(|_| why.is_none());
     let emulated = context.is_emulated();
-    let names: BTreeSet<String> = single.built.wrapped.iter().map(|w| w.name.clone()).collect();
+    let names: BTreeSet<String> = single
+        .built
+        .wrapped
+        .iter()
+        .map(|w| w.name.clone())
+        .collect();
     let mut evidence = ProfileEvidence {
         head,
         operation: single.operation,
         library: Some(single.library_ref(LibraryKind::Profile)),
-        lto_removed: Some(single.built.lto_removed),
+        lto_removed: single.built.lto_removed,
         wrapped: names.into_iter().collect(),
         keys: Some(single.keys),
         ticks: TicksRecord {
@@ -144,8 +149,7 @@ fn derive(outcome: &ProfileOutcome, wrapped: &[Wrapped], shares: bool) -> Profil
     }
     let milli = |calls: u64, each: u64| calls as f64 * each as f64 / 1000.0;
     let calls: u64 = sums.values().map(|s| s.calls).sum();
-    let total =
-        outcome.total_ticks as f64 - milli(calls, outcome.wrapper_around_milliticks);
+    let total = outcome.total_ticks as f64 - milli(calls, outcome.wrapper_around_milliticks);
     let share_of = |sum: &Sum| {
         let own = sum.ticks as f64 - milli(sum.calls, outcome.wrapper_inside_milliticks);
         (own.max(0.0) / total).min(1.0)
@@ -258,7 +262,10 @@ mod tests {
             (share["pseudoXOF"], share["sm3hash"], share["drng"]),
             (0.2, 0.0, 0.05)
         );
-        assert_eq!((derived.hash_share, derived.drng_share), (Some(0.2), Some(0.05)));
+        assert_eq!(
+            (derived.hash_share, derived.drng_share),
+            (Some(0.2), Some(0.05))
+        );
         assert_eq!(
             derived.calls_per_operation,
             [("drng".to_owned(), 1.0), ("pseudoXOF".to_owned(), 5.0)].into()
@@ -279,8 +286,14 @@ mod tests {
             (vec![row("pseudoXOF", 1, 1, 0)], "ICCS-only"),
             (vec![row("shake256", 1, 1, 0)], "own primitives"),
             (vec![row("drng", 1, 1, 0)], "own primitives"),
-            (vec![row("pseudoXOF", 1, 1, 0), row("shake256", 1, 1, 0)], "mixed"),
-            (vec![row("pseudoXOF", 1, 1, 0), row("shake256", 1, 0, 0)], "ICCS-only"),
+            (
+                vec![row("pseudoXOF", 1, 1, 0), row("shake256", 1, 1, 0)],
+                "mixed",
+            ),
+            (
+                vec![row("pseudoXOF", 1, 1, 0), row("shake256", 1, 0, 0)],
+                "ICCS-only",
+            ),
             (vec![], "own primitives"),
         ];
         for (calls, expected) in cases {

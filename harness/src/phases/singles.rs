@@ -194,7 +194,11 @@ async fn run_one<P: Phase>(
     };
     let text = wrong.map(|reason| reason.text);
     context.progress.event(Event::Step {
-        label: &format!("{} {}", P::NAME, single.row.identity.operation_key(single.operation)),
+        label: &format!(
+            "{} {}",
+            P::NAME,
+            single.row.identity.operation_key(single.operation)
+        ),
         planned: Duration::from_secs_f64(single.expected_s / share),
         end: match &text {
             Some(text) => StepEnd::Bad(text),

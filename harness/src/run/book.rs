@@ -111,12 +111,7 @@ impl Book {
 
     /// Writes an evidence file and says so in the journal first; returns its SHA-256.
     pub fn write<T: Serialize>(&self, relative: &str, value: &T) -> Result<String, BookError> {
-        let path = self.path(relative);
-        let mut bytes = serde_json::to_vec_pretty(value).map_err(|error| StoreError::Write {
-            path: path.clone(),
-            source: error.into(),
-        })?;
-        bytes.push(b'\n');
+        let bytes = store::json(&self.path(relative), value)?;
         self.write_bytes(relative, &bytes)
     }
 

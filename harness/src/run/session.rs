@@ -6,13 +6,13 @@ use crate::clock;
 use crate::config::{Arch, System};
 use crate::evidence::journal::JournalEvent;
 use crate::evidence::{
-    self, environment_file, CpuProbe, EnvironmentFile, Kind, SessionRef, StableFacts,
+    self, environment_file, CpuProbe, EnvironmentFile, Kind, Reason, SessionRef, StableFacts,
 };
 use crate::host::check;
 use crate::host::facts::{self, Root};
 use crate::process::{self, Command, Stop};
 use crate::worker::{self, Ending, Job, Worker};
-use protocol::{Body, Layer, Probe, Task};
+use protocol::{Body, Layer, Probe, SourceKind, Task};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -124,6 +124,20 @@ impl Machine {
             .filter(|cpu| cpu.min_khz == cpu.max_khz)
             .filter_map(|cpu| Some((cpu.cpu, cpu.max_khz? as f64 * 1000.0)))
             .collect()
+    }
+
+    /// Why core cycles cannot be counted, of the CPUs where they cannot.
+    pub fn no_cycles(&self) -> BTreeMap<u32, Reason> {
+        let reason = |of: &CpuProbe| {
+            let perf = of
+                .probe
+                .sources
+                .iter()
+                .find(|s| s.kind == SourceKind::Perf)?;
+            let (code, text) = perf.reason.as_ref().filter(|_| perf.source.is_none())?;
+            Some((of.cpu, Reason::of_worker(code, text)))
+        };
+        self.environment.probes.iter().filter_map(reason).collect()
     }
 
     /// Sibling threads of the measured CPUs.

@@ -144,12 +144,13 @@ fn item<'a>(
         repeats: context.plan.repeats,
         verdicts: context.plan.verdicts,
         clock_hz: None,
+        no_cycles: None,
     };
     if let (None, Some(reason)) = (cost, calibrated.head.reason) {
         return fail(context, &file, record, reason).map(|()| None);
     }
     if mark_cut_off(&mut record, &begun) {
-        record::settle(&mut record, rules);
+        record::settle(&mut record, &rules);
         context.book.write(&file, &record)?;
     }
     Ok(Some(Item {

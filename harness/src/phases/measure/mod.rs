@@ -65,6 +65,7 @@ fn give_cpus(context: &Context, items: &mut [Item]) {
         if let Some(&cpu) = assigned.get(&item.row.identity.subject()) {
             item.cpu = cpu;
             item.rules.clock_hz = context.clock_hz.get(&cpu).copied();
+            item.rules.no_cycles = context.no_cycles.get(&cpu).cloned();
         }
     }
 }
@@ -191,7 +192,7 @@ async fn run_attempt(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Resu
     let was_interrupted = attempt.detail.as_deref() == Some(slots::CUT_OFF);
     record.cpu = Some(item.cpu);
     let session = context.sessions.last().expect("a phase runs in a session");
-    record::add(&mut record, trial, attempt, measured, session, item.rules);
+    record::add(&mut record, trial, attempt, measured, session, &item.rules);
     context.book.write(&item.file, &*record)?;
     match was_interrupted {
         true => Err(PhaseError::Interrupted),

@@ -6,11 +6,11 @@ use crate::evidence::{
     SeedRecord, SessionRef, SizesRecord, Status, TimingRecord, Trial,
 };
 use crate::stats::{self, TimingInput};
-use protocol::{Measured, SourceKind, SourceProbe};
+use protocol::{Measured, SourceKind};
 use std::collections::BTreeMap;
 
 /// What completing a record needs beside the attempts.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Rules {
     /// Repeats of a disturbed attempt.
     pub repeats: u32,
@@ -18,6 +18,8 @@ pub struct Rules {
     pub verdicts: bool,
     /// Fixed core clock, hertz.
     pub clock_hz: Option<f64>,
+    /// Why core cycles cannot be counted.
+    pub no_cycles: Option<Reason>,
 }
 
 /// Slots without attempts.
@@ -47,16 +49,18 @@ pub fn unknown_source() -> CycleSourceRecord {
     }
 }
 
-/// The source that an attempt counted with.
-fn source(probe: &SourceProbe, measured: &Measured) -> CycleSourceRecord {
-    let reason = probe.reason.as_ref().map(|(code, text)| {
-        let code = serde_json::from_value(serde_json::Value::String(code.clone()));
-        Reason::new(code.unwrap_or(ReasonCode::NotRecorded), text.clone())
-    });
+/// The source that an attempt counted with; `no_cycles` says why it is not core cycles, if it is not.
+fn source(measured: &Measured, no_cycles: Option<&Reason>) -> CycleSourceRecord {
+    let probe = &measured.source;
     let found = probe.source.as_ref();
+    let kind = found.map_or(SourceKind::None, |s| s.kind);
+    let own = probe.reason.as_ref();
+    let reason = no_cycles
+        .cloned()
+        .or_else(|| own.map(|(code, text)| Reason::of_worker(code, text)));
     CycleSourceRecord {
-        kind: found.map_or(SourceKind::None, |s| s.kind),
-        reason,
+        kind,
+        reason: reason.filter(|_| kind != SourceKind::Perf),
         pmu: found.and_then(|s| s.pmu.clone()),
         event: found.map(|s| s.event.clone()),
         user_only: found.map(|s| s.user_only),
@@ -102,10 +106,10 @@ pub fn add(
     attempt: Attempt,
     measured: Option<&Measured>,
     session: &SessionRef,
-    rules: Rules,
+    rules: &Rules,
 ) {
     if let Some(measured) = measured.filter(|_| attempt.exit == Exit::Ok) {
-        note(record, trial, measured);
+        note(record, trial, measured, rules);
     }
     if !record.head.sessions.contains(session) {
         record.head.sessions.push(session.clone());
@@ -117,9 +121,9 @@ pub fn add(
 }
 
 /// What is the same for all attempts, and the seeds of this one.
-fn note(record: &mut TimingRecord, trial: u32, measured: &Measured) {
+fn note(record: &mut TimingRecord, trial: u32, measured: &Measured, rules: &Rules) {
     if !has_counted(record) {
-        record.cycle_source = source(&measured.source, measured);
+        record.cycle_source = source(measured, rules.no_cycles.as_ref());
     }
     note_inputs(record, trial, measured);
 }
@@ -152,7 +156,7 @@ pub fn note_inputs(record: &mut TimingRecord, trial: u32, measured: &Measured) {
 }
 
 /// Status, derived values and reasons, from what the slots hold now.
-pub fn settle(record: &mut TimingRecord, rules: Rules) {
+pub fn settle(record: &mut TimingRecord, rules: &Rules) {
     (record.head.status, record.head.reason) = slots::status(&record.trials, rules.repeats);
     let overhead = record.cycle_source.overhead.as_ref();
     let input = TimingInput {
@@ -249,6 +253,7 @@ mod tests {
         repeats: 0,
         verdicts: false,
         clock_hz: None,
+        no_cycles: None,
     };
 
     fn session(k: u32) -> SessionRef {
@@ -262,13 +267,13 @@ mod tests {
         let mut measured = measured(4, 400);
         measured.seeds = vec![("message".into(), "aa".into()), ("key".into(), "bb".into())];
         let attempt = of_answer(&measured);
-        add(record, trial, attempt, Some(&measured), &session(k), RULES);
+        add(record, trial, attempt, Some(&measured), &session(k), &RULES);
     }
 
     #[test]
     fn a_record_grows_to_complete_with_its_sessions_and_seeds() {
         let mut record = record(3);
-        settle(&mut record, RULES);
+        settle(&mut record, &RULES);
         assert_eq!(record.head.status, Status::Partial);
         good(&mut record, 1, 0);
         good(&mut record, 0, 1);
@@ -302,7 +307,7 @@ mod tests {
             attempt(Exit::CallFailed),
             None,
             &session(0),
-            RULES,
+            &RULES,
         );
         assert_eq!(record.head.status, Status::Failed);
         assert_eq!(record.derived, None);
@@ -319,7 +324,7 @@ mod tests {
             attempt(Exit::Interrupted),
             None,
             &session(0),
-            RULES,
+            &RULES,
         );
         assert_eq!(
             record.head.missing["/trials/*/attempts/*/user_ns"].text,

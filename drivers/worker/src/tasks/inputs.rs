@@ -144,10 +144,10 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Forgets where the streams were left: they start anew.
-    pub fn restart(&mut self) {
-        self.left.clear();
-        self.current = None;
+    /// Forgets where the stream of `role` was left: it starts anew.
+    pub fn forget(&mut self, role: Role) {
+        self.left.retain(|(other, _)| *other != role);
+        self.current = self.current.filter(|&current| current != role);
     }
 
     fn note(&mut self, role: Role) -> Vec<u8> {
@@ -173,7 +173,7 @@ impl<'a> Inputs<'a> {
 
     /// The key pair of the trial: the prepared one, or generated.
     pub fn key(&mut self, on: &OnStack<'_>) -> Result<KeyPair> {
-        self.restart();
+        self.forget(Role::Key);
         self.next_key(on, 0)
     }
 

@@ -40,22 +40,21 @@ pub fn memory(
         stack
             .run(|on| Single::prepare(on, candidate, task.operation, inputs, &mut messages, number))
     };
-    let mut first = prepare(stack, &mut inputs, 0)?;
+    let mut single = prepare(stack, &mut inputs, 0)?;
     ready()?;
     let baseline = meters.status.read()?;
-    let code = stack.run(|on| first.call(on, candidate.symbols()));
+    let code = stack.run(|on| single.call(on, candidate.symbols()));
     let peak = meters.status.read()?;
-    stack.run(|on| first.check(on, candidate, code))?;
-    let empty = candidate.symbols().with_empty_operations();
-    stack.paint();
-    stack.run(|on| first.call(on, &empty));
-    let empty_stack_bytes = stack.high_water() as u64;
-    drop(first);
+    stack.run(|on| single.check(on, candidate, code))?;
+    let empty_stack_bytes = empty(stack, candidate, &mut single);
 
-    inputs.restart();
+    stack.run(|on| single.again(on, &mut inputs))?;
     let mut runs = Vec::with_capacity(task.keys as usize);
     for number in 0..task.keys {
-        let mut single = prepare(stack, &mut inputs, number.into())?;
+        if number > 0 {
+            drop(single); // its buffers go before those of the next
+            single = prepare(stack, &mut inputs, number.into())?;
+        }
         let (code, run) = look(stack, candidate, &heap, &mut single, number)?;
         stack
             .run(|on| single.check(on, candidate, code))
@@ -72,6 +71,14 @@ pub fn memory(
         empty_stack_bytes,
         runs,
     })
+}
+
+/// Stack use of the empty operation through the same frames, bytes.
+fn empty(stack: &mut Stack, candidate: &Candidate, single: &mut Single) -> u64 {
+    let symbols = candidate.symbols().with_empty_operations();
+    stack.paint();
+    stack.run(|on| single.call(on, &symbols));
+    stack.high_water() as u64
 }
 
 /// One operation on a painted stack with the heap counted from 0.

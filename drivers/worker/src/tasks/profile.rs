@@ -60,33 +60,22 @@ pub fn profile(
     let mut inputs = Inputs::new(candidate, task.operation, task.inputs, prepared);
     let mut messages = inputs.messages(task.keys.max(1).into())?;
     let mut tally = Tally::default();
-    let mut number = 0;
-    while number < task.keys {
-        let mut single = Single::prepare(
-            on,
-            candidate,
-            task.operation,
-            &mut inputs,
-            &mut messages,
-            number.into(),
-        )?;
+    for number in 0..task.keys {
+        let (operation, number) = (task.operation, u64::from(number));
+        let mut single =
+            Single::prepare(on, candidate, operation, &mut inputs, &mut messages, number)?;
         let start = MonotonicRaw.now();
-        let code = tally.count(on, candidate, &wrappers, &mut single);
-        let warm_up = tally.operations == 1
-            && !tally.warm
-            && MonotonicRaw.now().saturating_sub(start) < WARM_UP_BELOW_NS;
+        let mut code = tally.count(on, candidate, &wrappers, &mut single);
+        let elapsed = MonotonicRaw.now().saturating_sub(start);
+        if number == 0 && elapsed < WARM_UP_BELOW_NS {
+            single.check(on, candidate, code)?;
+            single.again(on, &mut inputs)?;
+            tally = Tally::default();
+            code = tally.count(on, candidate, &wrappers, &mut single);
+        }
         single
             .check(on, candidate, code)
             .map_err(|error| error.at(format_args!("run {number}")))?;
-        if warm_up {
-            tally = Tally {
-                warm: true,
-                ..Tally::default()
-            };
-            inputs.restart();
-        } else {
-            number += 1;
-        }
     }
     Ok(ProfileOutcome {
         operation: task.operation,
@@ -106,7 +95,6 @@ pub fn profile(
 /// Sums over the operations so far.
 #[derive(Debug, Default)]
 struct Tally {
-    warm: bool,
     operations: u64,
     ticks: u64,
     overflow: u64,

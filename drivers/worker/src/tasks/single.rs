@@ -55,6 +55,24 @@ impl Single {
         Ok(single)
     }
 
+    /// Makes it ready to run once more, on the same inputs. Only the first run of a phase may be run
+    /// again: the stream that the operation draws from starts anew.
+    pub fn again(&mut self, on: &OnStack<'_>, inputs: &mut Inputs<'_>) -> Result<()> {
+        let role = match self.operation {
+            Operation::Keygen => Role::Key,
+            Operation::Sign => Role::Random,
+            Operation::Verify => return Ok(()),
+        };
+        inputs.forget(role);
+        inputs.enter(on, role)?;
+        self.key
+            .lay_patterns_if(self.operation == Operation::Keygen);
+        if self.operation == Operation::Sign {
+            self.sn.lay_pattern();
+        }
+        Ok(())
+    }
+
     /// The operation alone, by `symbols`; its return code. Never inlined: the empty operation must
     /// use the same frames.
     #[inline(never)]
@@ -96,8 +114,12 @@ impl Single {
         }
         if self.operation == Operation::Keygen {
             self.key.accept(name)?;
+            // The check must not move the stream: the next key is the next draw of it.
+            let stream = candidate.drng_state();
             let (sk, message) = (&mut self.key.sk, &mut self.message);
-            candidate.sign(on, sk, message, &mut self.sn)?;
+            let signed = candidate.sign(on, sk, message, &mut self.sn);
+            candidate.set_drng_state(&stream);
+            signed?;
         } else if self.operation == Operation::Sign {
             self.sn.accept(name, self.returned)?;
         }

@@ -21,6 +21,7 @@ pub mod phases;
 pub mod plan;
 pub mod process;
 pub mod progress;
+pub mod publish;
 pub mod report;
 pub mod run;
 pub mod select;

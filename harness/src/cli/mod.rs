@@ -96,6 +96,10 @@ pub enum Command {
     Report(report::Args),
     /// Write out the built-in page templates
     Templates(templates::Args),
+    /// Copy a sealed run into performance/data
+    Publish(publish::Args),
+    /// Bring evidence of another tool, or published cells, into performance/data
+    Import(import::Args),
     /// Print the JSON schema of an evidence file
     Schema(schema::Args),
 }
@@ -115,6 +119,8 @@ pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Plan(args) => plan::run(args, global),
         Command::Report(args) => report::run(args, global),
         Command::Templates(args) => templates::run(args, global),
+        Command::Publish(args) => publish::run(args, global),
+        Command::Import(args) => import::run(args, global),
         Command::Schema(args) => schema::run(args, global),
     }
 }

@@ -5,6 +5,7 @@
 //! `report`, `report` never measures, `audit` recomputes and shares no arithmetic with `measure`.
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod build;
 pub mod catalogue;
 pub mod cli;
@@ -15,9 +16,12 @@ pub mod evidence;
 pub mod hash;
 pub mod host;
 pub mod identity;
+pub mod import;
+pub mod json;
 pub mod kat;
 pub mod outlook;
 pub mod phases;
+pub mod place;
 pub mod plan;
 pub mod process;
 pub mod progress;

@@ -7,6 +7,7 @@ mod drivers_abi;
 mod drivers_dilithium;
 mod drivers_dove;
 mod drivers_iccs;
+mod import;
 mod plan;
 mod process;
 mod report;

@@ -361,6 +361,26 @@ fn follows(before: Option<&JournalEvent>, event: &JournalEvent) -> bool {
     }
 }
 
+/// A whole journal with one time for all of its lines, and the digest of its last: for a dataset that
+/// is made in one step.
+pub fn compose(events: Vec<JournalEvent>, stamp: Stamp) -> (String, String) {
+    let (mut text, mut prev) = (String::new(), NO_LINE.to_owned());
+    for (seq, event) in (0..).zip(events) {
+        let line = JournalLine {
+            seq,
+            utc: clock::utc_text(stamp.utc_us),
+            monotonic_ns: stamp.monotonic_ns,
+            event,
+            prev,
+        };
+        let json = serde_json::to_string(&line).expect("a journal line has text keys only");
+        prev = hash::sha256(json.as_bytes());
+        text.push_str(&json);
+        text.push('\n');
+    }
+    (text, prev)
+}
+
 /// A journal that is being written.
 #[derive(Debug)]
 pub struct Journal {

@@ -12,7 +12,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Keys whose `null` says that there is nothing to say, not that something is missing.
-pub const PLAIN_NULLS: [&str; 3] = ["reason", "detail", "quantity"];
+pub const PLAIN_NULLS: [&str; 4] = ["reason", "detail", "quantity", "native"];
+
+/// What another format says is kept as it is, its nulls included.
+pub const FOREIGN: &str = "/provenance/source";
 
 /// An evidence file that lists why its nulls are null.
 pub trait Explained: Serialize {
@@ -50,6 +53,11 @@ impl Explained for Head {
 
 /// Gives every `null` of `file` that has no reason yet the one that belongs to its key.
 pub fn explain<T: Explained>(file: &mut T) {
+    explain_by(file, usual);
+}
+
+/// Gives every `null` of `file` that has no reason yet the one that `usual` has for its key.
+pub fn explain_by<T: Explained>(file: &mut T, usual: impl Fn(&str) -> Reason) {
     let Ok(mut value) = serde_json::to_value(&*file) else {
         return; // writing it will say what is wrong with it
     };
@@ -82,6 +90,7 @@ pub fn explain_with<T: Explained>(file: &mut T, better: impl Fn(&str) -> Option<
 /// Every null below `value`: its JSON pointer, and the same with `*` for array indices.
 fn find_nulls(value: &Value, pointer: &str, pattern: &str, found: &mut Vec<(String, String)>) {
     match value {
+        _ if pointer == FOREIGN => {}
         Value::Null => {
             let key = pointer.rsplit('/').next().unwrap_or_default();
             if !PLAIN_NULLS.contains(&key) {

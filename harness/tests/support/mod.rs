@@ -34,3 +34,44 @@ pub fn have(program: &str, package: &str) -> bool {
     }
     found
 }
+
+/// Copies a folder; folders of the names in `without` are left out.
+pub fn copy_tree(from: &Path, to: &Path, without: &[&str]) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if !entry.file_type().unwrap().is_dir() {
+            std::fs::copy(entry.path(), target).unwrap();
+        } else if !without.iter().any(|name| entry.file_name() == *name) {
+            copy_tree(&entry.path(), &target, without);
+        }
+    }
+}
+
+/// All files below a folder, as paths below it, in order.
+pub fn files(dir: &Path) -> Vec<PathBuf> {
+    fn visit(root: &Path, below: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(root.join(below)).unwrap() {
+            let entry = entry.unwrap();
+            let path = below.join(entry.file_name());
+            match entry.file_type().unwrap().is_dir() {
+                true => visit(root, &path, found),
+                false => found.push(path),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    visit(dir, Path::new(""), &mut found);
+    found.sort();
+    found
+}
+
+/// Two folders hold the same files, byte for byte.
+pub fn same_tree(a: &Path, b: &Path) {
+    assert_eq!(files(a), files(b));
+    for file in files(a) {
+        let read = |dir: &Path| std::fs::read(dir.join(&file)).unwrap();
+        assert!(read(a) == read(b), "{} differs", file.display());
+    }
+}

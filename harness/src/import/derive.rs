@@ -664,6 +664,8 @@ fn profile(
             hz: source.meta.get("tick_hz").and_then(|hz| hz.parse().ok()),
         },
         wrapper_cost_ticks: None,
+        wrapper_inside_milliticks: None,
+        wrapper_around_milliticks: None,
         total: ProfileTotal {
             operations: source.total.operations,
             ticks: source.total.ticks,

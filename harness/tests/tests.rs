@@ -11,4 +11,5 @@ mod import;
 mod plan;
 mod process;
 mod report;
+mod run;
 mod support;

@@ -130,6 +130,12 @@ pub enum InputRule {
     Fixed,
 }
 
+/// Pairs of message and signature that a verify trial uses in turn, at most.
+pub const VERIFY_PAIRS: u64 = 64;
+/// Pairs that calibrating a verification uses in turn: a tenth of a second for each of many pairs of a
+/// slow signer would cost more than what they are for.
+pub const CALIBRATE_PAIRS: u64 = 8;
+
 /// Trial number in the seeds of the calibrate phase.
 pub const TRIAL_CALIBRATE: u32 = u32::MAX;
 /// Trial number in the seeds of the memory phase.

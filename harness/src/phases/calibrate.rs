@@ -8,14 +8,14 @@ use super::context::{library, Context, PhaseError};
 use super::{inputs, kat, together};
 use crate::evidence::{
     self, calibrate_file, BuildFile, BuildRow, CalibrateEvidence, Head, Kind, LibraryKind,
-    LibraryRef, Reason, ReasonCode, Status,
+    LibraryRef, PlanSettings, Reason, ReasonCode, Status,
 };
 use crate::identity::Identity;
 use crate::plan;
 use crate::progress::{Event, StepEnd};
 use crate::select::Row;
 use crate::worker::Job;
-use protocol::{Body, Calibrated, Operation, Task, TRIAL_CALIBRATE};
+use protocol::{Body, Calibrated, Operation, Task, CALIBRATE_PAIRS, TRIAL_CALIBRATE, VERIFY_PAIRS};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -199,8 +199,7 @@ fn finished(
         },
         c_s,
         key_s: key_ns.map(seconds).or(c_s).filter(|_| timed),
-        preparation_s: Some(seconds(calibrated.key_ns + calibrated.preparation_ns))
-            .filter(|_| timed),
+        preparation_s: c_s.map(|c_s| preparation_s(context.plan, operation, calibrated, c_s)),
         outputs: calibrated.outputs.clone(),
     };
     evidence::explain_with(&mut evidence, |pointer| match pointer {
@@ -211,6 +210,25 @@ fn finished(
         )),
     });
     evidence
+}
+
+/// Preparation of a trial: its key, and what else it needs. Calibrating a verification makes fewer
+/// pairs of message and signature than a trial may use, so their time is scaled to the plan.
+fn preparation_s(
+    plan: &PlanSettings,
+    operation: Operation,
+    calibrated: &Calibrated,
+    c_s: f64,
+) -> f64 {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let pairs = match operation {
+        Operation::Verify => {
+            let calls = plan::iterations(plan, c_s) + u64::from(plan::warmups(c_s));
+            calls.min(VERIFY_PAIRS) as f64 / CALIBRATE_PAIRS as f64
+        }
+        _ => 1.0,
+    };
+    seconds(calibrated.key_ns) + pairs * seconds(calibrated.preparation_ns)
 }
 
 fn failed(
@@ -281,4 +299,28 @@ pub fn different_outputs(context: &Context) -> Result<Vec<Different>, PhaseError
         }
     }
     Ok(different)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verify_trial_prepares_as_many_pairs_as_it_uses() {
+        let mut plan = crate::config::defaults::defaults().plans["quick"].clone();
+        let calibrated = Calibrated {
+            calls_ns: vec![],
+            key_ns: 1_000_000_000,
+            preparation_ns: 80_000_000,
+            outputs: None,
+        };
+        let seconds =
+            |plan: &PlanSettings, operation, c_s| preparation_s(plan, operation, &calibrated, c_s);
+        // 0.1 s of a call of 1 ms are 100 calls, above the 64 pairs; of 0.2 s, 1 call and 1 warm-up.
+        assert_eq!(seconds(&plan, Operation::Verify, 0.001), 1.0 + 8.0 * 0.08);
+        assert_eq!(seconds(&plan, Operation::Verify, 0.2), 1.0 + 0.25 * 0.08);
+        assert_eq!(seconds(&plan, Operation::Sign, 0.001), 1.08);
+        plan.iterations = Some(1);
+        assert_eq!(seconds(&plan, Operation::Verify, 0.001), 1.0 + 0.5 * 0.08);
+    }
 }

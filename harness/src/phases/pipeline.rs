@@ -29,6 +29,11 @@ use crate::worker::{binary, Worker, WorkerError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Folder of a run's pages.
+const PAGES: &str = "pages";
+/// Where they are rendered first: a folder of the run that its manifest does not cover.
+const DRAFT: &str = "keys/pages.new";
+
 /// Phases in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -304,7 +309,8 @@ pub fn carry_out(
     result
 }
 
-/// What a complete run says without being touched; only a missing seal file is written again.
+/// What a complete run says without being touched. Only what a kill right after the sealing line has
+/// kept from being written is made up for: the seal file and the pages.
 fn was_complete(dir: &Path) -> Result<Done, PipelineError> {
     let chain = crate::evidence::journal::verify(&dir.join(crate::evidence::journal::JOURNAL))
         .map_err(DirectoryError::from)?;
@@ -313,6 +319,9 @@ fn was_complete(dir: &Path) -> Result<Done, PipelineError> {
     }
     let file: CampaignFile =
         crate::evidence::store::read_json(&dir.join(CAMPAIGN_FILE)).map_err(BookError::from)?;
+    if !dir.join(PAGES).is_dir() {
+        render(dir)?;
+    }
     Ok(Done {
         run: dir.to_owned(),
         was_complete: true,
@@ -323,9 +332,29 @@ fn was_complete(dir: &Path) -> Result<Done, PipelineError> {
     })
 }
 
+/// Renders the pages of a run, all of them or none.
+fn render(dir: &Path) -> Result<(), PipelineError> {
+    let (draft, place) = (dir.join(DRAFT), dir.join(PAGES));
+    let failed = |source| {
+        PipelineError::Phase(PhaseError::File {
+            path: place.clone(),
+            action: "written",
+            source,
+        })
+    };
+    let remove = |path: &Path| match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(failed(error)),
+        _ => Ok(()),
+    };
+    remove(&draft)?;
+    report::render_run(dir, &draft)?;
+    remove(&place)?;
+    std::fs::rename(&draft, &place).map_err(failed)
+}
+
 /// Pages that are there, the index first.
 fn pages(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(dir.join("pages")) else {
+    let Ok(entries) = std::fs::read_dir(dir.join(PAGES)) else {
         return Vec::new();
     };
     let mut pages: Vec<PathBuf> = entries
@@ -492,13 +521,13 @@ fn work(
     }
     let rows = finish::end(context, stated)?;
     let seal = context.book.seal()?;
-    let pages = report::render_run(&run, &run.join("pages"))?;
+    render(&run)?;
     Ok(Done {
-        run,
         was_complete: false,
         seal: Some(seal),
         rows,
-        pages,
+        pages: pages(&run),
+        run,
         host,
     })
 }

@@ -3,6 +3,7 @@
 
 pub mod arm;
 pub mod cc;
+pub mod lab;
 pub mod objects;
 
 use std::path::{Path, PathBuf};

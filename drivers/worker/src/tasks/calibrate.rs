@@ -5,7 +5,7 @@ use crate::error::{Result, WorkerError};
 use crate::library::{Candidate, Verdict};
 use crate::memory::OnStack;
 use crate::timing::{Clock, MonotonicRaw};
-use protocol::{Calibrated, Operation, Outputs};
+use protocol::{Calibrated, Operation, Outputs, CALIBRATE_PAIRS};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 
@@ -51,11 +51,12 @@ pub fn calibrate(
         }
         Operation::Verify => {
             let (mut key, mut messages) = key_and_messages(on, &mut inputs)?;
-            let mut signatures = inputs.signatures(on, &mut key, &mut messages, CALLS)?;
+            let mut signatures = inputs.signatures(on, &mut key, &mut messages, CALIBRATE_PAIRS)?;
             let preparation_ns = MonotonicRaw.now().saturating_sub(start) - key.nanoseconds;
             let mut call = candidate.verify_call(&mut key.pk);
             let calls = time_calls(&mut MonotonicRaw, |number| {
-                let code = call.call(on, signatures.get(number), messages.get(number));
+                let pair = number % CALIBRATE_PAIRS;
+                let code = call.call(on, signatures.get(pair), messages.get(pair));
                 check("sig_verify", code)
             })?;
             (calls, key.nanoseconds, preparation_ns)

@@ -7,10 +7,9 @@ use crate::library::{Candidate, Verdict};
 use crate::memory::{Guarded, OnStack};
 use crate::process::{self, Migrations, Status};
 use crate::timing::{self, CallError, LoopPlan, MonotonicRaw};
-use protocol::{MeasureTask, Measured, Operation, Overhead, SourceKind, SourceProbe, Usage};
-
-/// Pairs of message and signature that a verify trial uses in turn, at most.
-const PAIRS: u64 = 64;
+use protocol::{
+    MeasureTask, Measured, Operation, Overhead, SourceKind, SourceProbe, Usage, VERIFY_PAIRS,
+};
 
 /// Slack of BOOTTIME against RAW before the machine is said to have been suspended: 1% (BOOTTIME is
 /// slewed, at most 500 ppm) and 50 ms.
@@ -144,7 +143,7 @@ impl<'a> Attempt<'a> {
     fn verify(mut self) -> Result<Measured> {
         let (on, candidate) = (self.on, self.candidate);
         let mut key = self.inputs.key(on)?;
-        let mut messages = self.inputs.messages(self.total().min(PAIRS))?;
+        let mut messages = self.inputs.messages(self.total().min(VERIFY_PAIRS))?;
         let pairs = messages.count();
         let mut signatures = self.inputs.signatures(on, &mut key, &mut messages, pairs)?;
         let mut call = candidate.verify_call(&mut key.pk);

@@ -1,0 +1,133 @@
+/*
+ * The candidate of the tests that run whole campaigns: fast, deterministic, and no signature at all (whoever has the
+ * public key can sign). -DLAB_ID gives each parameter set outputs of its own.
+ *
+ *   sk = 32 random bytes, pk = SM3(sk || LAB_ID), sn = SM3(pk || m)    (the secret key of the API is sk || pk)
+ *
+ * -DLAB_SPIN_MS=N makes each signature take N ms; -DLAB_BAD names something that goes wrong.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "auxfunc.h"
+#include "drng.h"
+#include "sig_api.h"
+
+#define FINE 0
+#define SIGN_CRASHES 1
+#define SIGN_HANGS 2
+#define SIGN_FAILS 3
+#define KEYGEN_EXITS 4
+#define PRINTS 5
+#define TIMED_CRASHES 6 /* the 12th signature of a process: known answers pass, a trial does not */
+
+#ifndef LAB_BAD
+#define LAB_BAD FINE
+#endif
+#ifndef LAB_SPIN_MS
+#define LAB_SPIN_MS 0
+#endif
+
+extern DRNG_ctx drng_algorithm;
+
+static unsigned signatures;
+
+static void spin(void)
+{
+    struct timespec start, now;
+
+    if (LAB_SPIN_MS == 0) {
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < LAB_SPIN_MS);
+}
+
+unsigned long long sig_get_pk_len_bytes(void)
+{
+    return 32;
+}
+
+unsigned long long sig_get_sk_len_bytes(void)
+{
+    return 64;
+}
+
+unsigned long long sig_get_sn_len_bytes(void)
+{
+    return 32;
+}
+
+int sig_keygen(unsigned char *pk, unsigned long long *pk_len, unsigned char *sk, unsigned long long *sk_len)
+{
+    unsigned char seed[33];
+
+    if (LAB_BAD == KEYGEN_EXITS) {
+        _exit(0);
+    }
+    if (get_random_number(&drng_algorithm, seed, 256) != 0) {
+        return -1;
+    }
+    seed[32] = LAB_ID;
+    if (sm3hash(256, seed, sizeof seed * 8, pk) != 0) {
+        return -1;
+    }
+    memcpy(sk, seed, 32);
+    memcpy(sk + 32, pk, 32);
+    *pk_len = 32;
+    *sk_len = 64;
+    return 0;
+}
+
+static int digest(const unsigned char *pk, const unsigned char *m, unsigned long long m_len, unsigned char *out)
+{
+    unsigned char text[32 + 65536];
+
+    if (m_len > 65536) {
+        return -2;
+    }
+    memcpy(text, pk, 32);
+    memcpy(text + 32, m, (size_t)m_len);
+    return sm3hash(256, text, (32 + m_len) * 8, out);
+}
+
+int sig_sign(unsigned char *sk, unsigned long long sk_len, unsigned char *m, unsigned long long m_len,
+             unsigned char *sn, unsigned long long *sn_len)
+{
+    if (sk_len != 64) {
+        return -2;
+    }
+    signatures++;
+    if (LAB_BAD == SIGN_CRASHES || (LAB_BAD == TIMED_CRASHES && signatures == 12)) {
+        raise(SIGSEGV);
+    }
+    while (LAB_BAD == SIGN_HANGS) {
+    }
+    if (LAB_BAD == SIGN_FAILS) {
+        return -7;
+    }
+    if (LAB_BAD == PRINTS) {
+        puts("PASS");
+        fflush(stdout);
+    }
+    spin();
+    *sn_len = 32;
+    return digest(sk + 32, m, m_len, sn);
+}
+
+int sig_verify(unsigned char *pk, unsigned long long pk_len, unsigned char *sn, unsigned long long sn_len,
+               unsigned char *m, unsigned long long m_len)
+{
+    unsigned char expected[32];
+
+    if (pk_len != 32 || sn_len != 32 || digest(pk, m, m_len, expected) != 0) {
+        return -2;
+    }
+    return memcmp(expected, sn, 32) == 0 ? 0 : -1;
+}

@@ -6,8 +6,8 @@ use harness::build::{
     Progress, EMULATED,
 };
 use harness::config::{
-    Arch, Build, Campaign, Candidate, Code, Instance, Kat, KeyPer, MessageSizeStudy, Report,
-    ReportKind, System, Wrap, WrapFunction,
+    self, Arch, Build, Campaign, Candidate, Code, Instance, Kat, KeyPer, Report, ReportKind,
+    System, Wrap, WrapFunction,
 };
 use harness::evidence::{BuildFile, BuildRow, FlagsKind, Origin, ReasonCode, Status};
 use harness::identity::Identity;
@@ -152,14 +152,7 @@ impl Lab {
     }
 
     fn native_system(&self) -> System {
-        System {
-            id: "here".into(),
-            arch: Arch::host().unwrap(),
-            cpu_model: ".".into(),
-            cc: "gcc".into(),
-            runner: vec![],
-            description: None,
-        }
+        native_system()
     }
 
     fn try_build(
@@ -219,6 +212,18 @@ impl Lab {
     /// Throws the run away; the cache stays.
     fn forget_run(&self) {
         std::fs::remove_dir_all(self.run_dir()).unwrap();
+    }
+}
+
+/// This machine with its own compiler.
+fn native_system() -> System {
+    System {
+        id: "here".into(),
+        arch: Arch::host().unwrap(),
+        cpu_model: ".".into(),
+        cc: "gcc".into(),
+        runner: vec![],
+        description: None,
     }
 }
 
@@ -1021,46 +1026,15 @@ fn the_table_of_emulated_cpus_is_what_the_emulator_offers() {
     assert!(compared >= 5, "only {compared} CPUs were compared");
 }
 
-/// The real candidates with the guide's flags, built in the checkout itself.
-fn real(candidates: Vec<Candidate>, builds: &[(&str, &str)]) -> (tempfile::TempDir, BuildFile) {
-    let mut campaign = campaign(root());
-    campaign.builds = builds
-        .iter()
-        .map(|(name, flags)| {
-            let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
-            let build = Build {
-                name: (*name).to_owned(),
-                cflags: [Arch::X86_64, Arch::Aarch64]
-                    .map(|arch| (arch, flags.clone()))
-                    .into(),
-                requires: BTreeMap::new(),
-            };
-            ((*name).to_owned(), build)
-        })
-        .collect();
-    campaign.candidates = candidates;
-    campaign.study = Some(MessageSizeStudy {
-        instances: vec![".".into()],
-        sizes: vec![],
-        full_sizes: vec![],
-        modes: vec![protocol::StudyMode::Stream],
-        trials: 1,
-        memory_guard_bytes: 0,
-        chunk_bytes: 65536,
-    });
+/// Identities of the project's own configuration, built in the checkout itself.
+fn real(system: &System, identities: &[&str]) -> (tempfile::TempDir, BuildFile) {
+    let campaign = config::load(&root().join(config::FILE), config::Sources::Required).unwrap();
+    let identities: Vec<Identity> = identities.iter().map(|i| i.parse().unwrap()).collect();
     let dir = tempfile::tempdir().unwrap();
-    let arch = Arch::host().unwrap();
     let file = build_all(
         &campaign,
-        &System {
-            id: "here".into(),
-            arch,
-            cpu_model: ".".into(),
-            cc: "gcc".into(),
-            runner: vec![],
-            description: None,
-        },
-        &campaign.identities(arch),
+        system,
+        &identities,
         &mut Context {
             run_dir: dir.path(),
             features: Features::NotAsked,
@@ -1074,151 +1048,122 @@ fn real(candidates: Vec<Candidate>, builds: &[(&str, &str)]) -> (tempfile::TempD
     (dir, file)
 }
 
+/// Whether the registry crates of the rows are neither here nor to be had; says so then.
+fn no_crates(file: &BuildFile) -> bool {
+    let refused = |row: &BuildRow| {
+        row.log
+            .as_ref()
+            .is_some_and(|log| log.contains("cargo cannot find the source crates"))
+    };
+    let none = file.rows.iter().any(refused);
+    if none {
+        skip("the source crates are not here and the registry cannot be reached");
+    }
+    none
+}
+
+fn names(row: &BuildRow) -> BTreeSet<&str> {
+    row.wrapped.iter().map(|w| w.name.as_str()).collect()
+}
+
+/// What holds for every real row.
+fn assert_sound(dir: &Path, row: &BuildRow) {
+    assert_eq!(
+        row.status,
+        Status::Complete,
+        "{:?}\n{:?}",
+        row.reason,
+        row.log
+    );
+    assert_eq!(row.flags_kind, FlagsKind::Guide, "{}", row.identity);
+    assert_eq!(row.warnings, Some(vec![]), "{}", row.identity);
+    let json = serde_json::to_string(row).unwrap();
+    for (kind, library) in &row.libraries {
+        let bytes = std::fs::read(dir.join(&library.file)).unwrap();
+        for private in ["/registry/", root().to_str().unwrap()] {
+            assert!(
+                !contains(&bytes, private),
+                "{} {kind}: {private}",
+                row.identity
+            );
+            assert!(!json.contains(private), "{json}");
+        }
+        assert!(!needs_executable_stack(&bytes), "{}", row.identity);
+    }
+}
+
 #[test]
 fn dove_builds_without_a_warning_and_its_helpers_are_wrapped() {
-    let mut candidate = campaign(root()).candidates.remove(0);
-    candidate.id = "sign-09".into();
-    let instance = candidate.instances.remove(0);
-    candidate.instances = ["CLASSIC", "PKC_SKC"]
-        .map(|variant| {
-            let mut instance = instance.clone();
-            instance.label = format!("dove_{}_128", variant.to_lowercase());
-            instance.codes[0] = Code {
-                sources: vec!["drivers/dove/*.c".into(), "drivers/iccs/*.c".into()],
-                include: vec!["drivers/dove".into(), "drivers/iccs".into()],
-                defines: vec![format!("DOVE_{variant}"), "DOVE_LEVEL=128".into()],
-                builds: vec!["reference".into()],
-                ..instance.codes[0].clone()
-            };
-            instance
-        })
-        .to_vec();
-    let (_dir, file) = real(vec![candidate], &[("reference", REFERENCE)]);
+    let x86 = Arch::host() == Some(Arch::X86_64);
+    let mut identities = vec![
+        "sign-09/dove_classic_128/ref/reference",
+        "sign-09/dove_pkc_skc_128/ref/reference",
+    ];
+    if x86 {
+        identities.push("sign-09/dove_classic_128/ref/performance");
+    }
+    let (dir, file) = real(&native_system(), &identities);
+    assert_eq!(file.rows.len(), identities.len());
     for row in &file.rows {
-        assert_eq!(row.status, Status::Complete, "{:?}", row.log);
-        assert_eq!(row.warnings, Some(vec![]));
-        let names: Vec<_> = row.wrapped.iter().map(|w| w.name.as_str()).collect();
-        assert_eq!(names, ["drng", "pseudoXOF"], "{}", row.identity);
+        assert_sound(dir.path(), row);
+        assert_eq!(names(row), BTreeSet::from(["drng", "pseudoXOF"]));
+        assert_eq!(row.not_wrapped, ["pseudohash", "sm3hash"]);
         assert!(
             !row.libraries.contains_key("stream"),
-            "DOVE does not read its message once"
+            "it does not read its message once"
         );
     }
-    assert_eq!(file.rows.len(), 2);
 }
 
 #[test]
 fn dilithium_builds_from_its_pinned_crates_and_its_hash_functions_are_found() {
-    let mut candidate = campaign(root()).candidates.remove(0);
-    candidate.id = "dilithium".into();
-    candidate.source_crates = Some("drivers/dilithium/sources/Cargo.toml".into());
-    candidate.wrap = Wrap::Derived("drivers/dilithium/wrappable.toml".into());
-    let template = candidate.instances.remove(0);
-    let code =
-        |name: &str, implementation: &str, sources: &[&str], extra: &[&str], build: &str| Code {
-            name: name.into(),
-            sources: sources
-                .iter()
-                .map(|s| s.replace("{i}", implementation))
-                .chain([
-                    "drivers/dilithium/adapter.c".into(),
-                    "drivers/iccs/*.c".into(),
-                ])
-                .collect(),
-            include: vec![
-                implementation.into(),
-                "{r3}/pqclean/common".into(),
-                "drivers/iccs".into(),
-            ],
-            defines: vec![
-                "SCHEME=DILITHIUM2".into(),
-                format!("IMPL={}", name.to_uppercase()),
-            ],
-            extra_cflags: extra.iter().map(|f| (*f).to_owned()).collect(),
-            builds: vec![build.into()],
-            ..template.codes[0].clone()
-        };
-    let scheme = "{r3}/pqclean/crypto_sign/dilithium2";
-    let fips = "{r3}/pqclean/common/fips202.c";
-    let mut codes = vec![code(
-        "clean",
-        &format!("{scheme}/clean"),
-        &["{i}/*.c", fips],
-        &[],
-        "reference",
-    )];
     let x86 = Arch::host() == Some(Arch::X86_64);
+    let mut identities = vec![
+        "dilithium/dilithium2/clean/reference",
+        "ml-dsa/ml-dsa-44/clean/reference",
+    ];
     if x86 {
-        codes.push(code(
-            "avx2",
-            &format!("{scheme}/avx2"),
-            &["{i}/*.c", "{i}/*.S", fips],
-            &["-mpopcnt"],
-            "performance",
-        ));
+        identities.push("dilithium/dilithium2/avx2/performance");
     }
-    candidate.instances = vec![Instance {
-        label: "dilithium2".into(),
-        codes,
-        ..template
-    }];
-    let performance = "-O3 -march=x86-64 -mavx2 -mtune=native -flto -fomit-frame-pointer -std=c99 -Wpedantic -Wall -Wextra";
-    let builds = match x86 {
-        true => vec![("reference", REFERENCE), ("performance", performance)],
-        false => vec![("reference", REFERENCE)],
-    };
-    let (dir, file) = real(vec![candidate], &builds);
-    if file.rows.iter().any(|r| {
-        r.log
-            .as_ref()
-            .is_some_and(|l| l.contains("cargo cannot find the source crates"))
-    }) {
-        return skip("the source crates are not here and the registry cannot be reached");
+    let (dir, file) = real(&native_system(), &identities);
+    if no_crates(&file) {
+        return;
     }
+    assert_eq!(file.rows.len(), identities.len());
     for row in &file.rows {
+        assert_sound(dir.path(), row);
+        let source = &row.source_crates[0];
+        let expected = match row.identity.candidate.as_str() {
+            "dilithium" => ("pqcrypto-dilithium", "0.4.6", "{r3}"),
+            _ => ("pqcrypto-mldsa", "0.1.2", "{mldsa}"),
+        };
         assert_eq!(
-            row.status,
-            Status::Complete,
-            "{:?}\n{:?}",
-            row.reason,
-            row.log
+            (source.name.as_str(), source.version.as_str()),
+            (expected.0, expected.1)
         );
-        assert_eq!(row.source_crates.len(), 1);
-        assert_eq!(row.source_crates[0].name, "pqcrypto-dilithium");
-        assert_eq!(row.source_crates[0].version, "0.4.6");
-        assert_eq!(row.source_crates[0].checksum.len(), 64);
-        assert!(
-            row.flags.contains("{r3}/pqclean/crypto_sign/dilithium2/"),
-            "{}",
-            row.flags
-        );
-        let json = serde_json::to_string(row).unwrap();
-        assert!(!json.contains("/registry/"), "{json}");
-        assert!(row.libraries.contains_key("stream"));
-        let names: BTreeSet<_> = row.wrapped.iter().map(|w| w.name.as_str()).collect();
+        assert_eq!(source.checksum.len(), 64);
+        let include = format!("-I {}/pqclean/crypto_sign/", expected.2);
+        assert!(row.flags.contains(&include), "{}", row.flags);
+        let names = names(row);
         for name in ["drng", "shake256_inc_absorb", "shake256_inc_squeeze"] {
             assert!(names.contains(name), "{name} is not in {names:?}");
         }
         assert!(!names.iter().any(|n| n.ends_with("_stream_init")));
-        for library in row.libraries.values() {
-            let bytes = std::fs::read(dir.path().join(&library.file)).unwrap();
-            assert!(!contains(&bytes, "/registry/") && !contains(&bytes, root().to_str().unwrap()));
-            assert!(!needs_executable_stack(&bytes), "{}", row.identity);
-        }
+        let studied = row.identity.candidate == "dilithium";
+        assert_eq!(
+            row.libraries.contains_key("stream"),
+            studied,
+            "{}",
+            row.identity
+        );
     }
-    let clean = &file
-        .rows
-        .iter()
-        .find(|r| r.identity.code == "clean")
-        .unwrap();
-    assert_eq!(clean.warnings, Some(vec![]));
     if x86 {
-        let avx2 = file
+        let avx2 = &file
             .rows
             .iter()
             .find(|r| r.identity.code == "avx2")
             .unwrap();
-        let names: BTreeSet<_> = avx2.wrapped.iter().map(|w| w.name.as_str()).collect();
+        let names = names(avx2);
         assert!(
             names.contains("f1600x4") && names.contains("shake256x4_squeezeblocks"),
             "{names:?}"
@@ -1226,8 +1171,36 @@ fn dilithium_builds_from_its_pinned_crates_and_its_hash_functions_are_found() {
         assert_eq!(avx2.lto_removed, Some(true));
         assert_eq!(avx2.native.as_ref().unwrap().options, ["-mtune=native"]);
     }
-    let first: Identity = "dilithium/dilithium2/clean/reference".parse().unwrap();
-    assert!(file.rows.iter().any(|r| r.identity == first));
+}
+
+#[test]
+fn the_real_candidates_cross_compile() {
+    if !have("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu") {
+        return;
+    }
+    let campaign = config::load(&root().join(config::FILE), config::Sources::Required).unwrap();
+    let identities = [
+        "dilithium/dilithium2/aarch64/reference",
+        "ml-dsa/ml-dsa-44/aarch64/reference",
+        "sign-09/dove_classic_128/ref/performance",
+    ];
+    let (dir, file) = real(campaign.system("arm_1").unwrap(), &identities);
+    if no_crates(&file) {
+        return;
+    }
+    assert_eq!(file.rows.len(), identities.len());
+    for row in &file.rows {
+        assert_sound(dir.path(), row);
+        let bytes = std::fs::read(dir.path().join(&row.libraries["timed"].file)).unwrap();
+        assert_eq!(harness::build::elf_machine(&bytes).unwrap(), "aarch64");
+        let two_at_once = names(row).contains("shake256x2_squeezeblocks");
+        assert_eq!(
+            two_at_once,
+            row.identity.code == "aarch64",
+            "{:?}",
+            names(row)
+        );
+    }
 }
 
 /// Whether PT_GNU_STACK asks for an executable stack, or is missing.

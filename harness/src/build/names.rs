@@ -25,15 +25,6 @@ impl Names {
         }
     }
 
-    /// Folders and names, the shortest folder first: the order in which gcc wants its prefix maps,
-    /// whose last match wins.
-    pub fn prefixes(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.folders
-            .iter()
-            .rev()
-            .map(|(folder, name)| (folder.as_str(), name.as_str()))
-    }
-
     /// One path or flag, known folders replaced.
     pub fn word(&self, text: &str) -> String {
         let mut text = text.to_owned();

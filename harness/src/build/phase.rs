@@ -10,7 +10,9 @@ use super::toolchain::Toolchain;
 use super::workshop::Workshop;
 use crate::config::{Arch, Campaign, System};
 use crate::evidence::store::{self, StoreError};
-use crate::evidence::{explain, BuildFile, BuildRow, BuiltLibrary, Kind, Reason, Status, SCHEMA};
+use crate::evidence::{
+    explain, BuildFile, BuildRow, BuiltLibrary, Kind, Reason, ReasonCode, Status, SCHEMA,
+};
 use crate::hash;
 use crate::identity::Identity;
 use crate::process::Stop;
@@ -94,21 +96,17 @@ pub fn build_all(
         true => Some(store::read_json::<BuildFile>(&path)?),
         false => None,
     };
-    let mut rows = kept_rows(before.as_ref(), system, context.run_dir);
+    let (mut rows, foreign) = earlier_rows(before.as_ref(), system, context.run_dir);
     let open: BTreeSet<&Identity> = identities
         .iter()
         .filter(|i| !rows.contains_key(*i))
         .collect();
     (context.on_progress)(Progress::Planned(open.len()));
     if !open.is_empty() {
-        for row in build_rows(
-            campaign,
-            system,
-            &open.into_iter().collect::<Vec<_>>(),
-            context,
-        )? {
-            rows.insert(row.identity.clone(), row);
-        }
+        let open: Vec<&Identity> = open.into_iter().collect();
+        let built = build_rows(campaign, system, &open, context);
+        let built = or_foreign(built, &open, foreign)?;
+        rows.extend(built.into_iter().map(|row| (row.identity.clone(), row)));
     }
     let mut file = BuildFile {
         schema: SCHEMA.to_owned(),
@@ -148,13 +146,17 @@ fn reasons_of_rows(rows: &[BuildRow]) -> BTreeMap<String, Reason> {
     reasons
 }
 
-/// Rows of an earlier session that need nothing more: built with their libraries in place, or skipped.
-fn kept_rows(
-    before: Option<&BuildFile>,
-    system: &System,
-    run_dir: &Path,
-) -> BTreeMap<Identity, BuildRow> {
-    before
+type Rows = BTreeMap<Identity, BuildRow>;
+
+/// Rows of an earlier session that need nothing more: built with their libraries in place, or skipped;
+/// and, as skipped rows, those whose libraries are for another machine.
+fn earlier_rows(before: Option<&BuildFile>, system: &System, run_dir: &Path) -> (Rows, Rows) {
+    let cpuinfo = match Arch::host() == Some(system.arch) {
+        true => Some(cpuinfo()),
+        false => None,
+    };
+    let (mut kept, mut foreign) = (Rows::new(), Rows::new());
+    let rows = before
         .filter(|file| file.system == system.id)
         .into_iter()
         .flat_map(|file| &file.rows)
@@ -164,9 +166,40 @@ fn kept_rows(
             }),
             Status::Skipped => true,
             Status::Failed | Status::Partial => false,
-        })
-        .map(|row| (row.identity.clone(), row.clone()))
-        .collect()
+        });
+    for row in rows {
+        match cpuinfo.as_deref().and_then(|cpuinfo| refuses(row, cpuinfo)) {
+            Some(why) => foreign.insert(row.identity.clone(), skipped(row, why)),
+            None => kept.insert(row.identity.clone(), row.clone()),
+        };
+    }
+    (kept, foreign)
+}
+
+/// Carried here without a compiler, what was built for another machine is skipped, not an error.
+fn or_foreign(
+    built: Result<Vec<BuildRow>, BuildError>,
+    open: &[&Identity],
+    foreign: Rows,
+) -> Result<Vec<BuildRow>, BuildError> {
+    match built {
+        Err(BuildError::MissingCompiler { .. })
+            if open.iter().all(|identity| foreign.contains_key(*identity)) =>
+        {
+            Ok(foreign.into_values().collect())
+        }
+        other => other,
+    }
+}
+
+/// The row without its libraries.
+fn skipped(row: &BuildRow, why: String) -> BuildRow {
+    BuildRow {
+        status: Status::Skipped,
+        reason: Some(Reason::new(ReasonCode::CpuFeature, why)),
+        libraries: BTreeMap::new(),
+        ..row.clone()
+    }
 }
 
 /// Builds the given identities, several at a time; the rows are in the same order.
@@ -333,4 +366,45 @@ fn stream_patterns(campaign: &Campaign) -> Vec<Regex> {
         .flat_map(|study| &study.instances)
         .filter_map(|pattern| Regex::new(pattern).ok()) // checked with the configuration
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_compiler_only_what_others_have_built_is_skipped() {
+        let missing = || BuildError::MissingCompiler {
+            command: "gcc".into(),
+            package: "gcc".into(),
+        };
+        let dataset = crate::testing::Synthetic::default().build();
+        let row = dataset.build.expect("a whole dataset").value.rows[0].clone();
+        let own = row.identity.clone();
+        let other: Identity = "a/b/c/d".parse().unwrap();
+        let foreign = || Rows::from([(own.clone(), skipped(&row, "built elsewhere".into()))]);
+        let rows = or_foreign(Err(missing()), &[&own], foreign()).unwrap();
+        assert_eq!(rows[0].status, Status::Skipped);
+        assert!(rows[0].libraries.is_empty());
+        let reason = rows[0].reason.as_ref().unwrap();
+        assert_eq!(reason.code, ReasonCode::CpuFeature);
+        assert!(or_foreign(Err(missing()), &[&own, &other], foreign()).is_err());
+        let built = or_foreign(Ok(vec![row.clone()]), &[&own], foreign()).unwrap();
+        assert_eq!(built, std::slice::from_ref(&row));
+    }
+
+    #[test]
+    fn all_items_are_worked_on_in_order_and_the_first_error_ends_it() {
+        let items: Vec<usize> = (0..100).collect();
+        let done = in_parallel(&items, NonZeroUsize::new(7), |n| Ok(n * 2)).unwrap();
+        assert_eq!(done, items.iter().map(|n| n * 2).collect::<Vec<_>>());
+        let failing = in_parallel(&items, NonZeroUsize::new(2), |n| match n {
+            3 => Err(BuildError::Interrupted),
+            n => Ok(*n),
+        });
+        assert!(matches!(failing, Err(BuildError::Interrupted)));
+        assert!(in_parallel(&[] as &[usize], None, |n| Ok(*n))
+            .unwrap()
+            .is_empty());
+    }
 }

@@ -174,15 +174,11 @@ impl<'a> Bench<'a> {
             Err(_) => &none,
         };
         let mut names = Names::default();
-        let mut maps = Names::default();
         for (name, found) in crates {
             names.add(&found.dir, &format!("{{{name}}}"));
-            maps.add(&found.dir, &format!("{{{name}}}"));
         }
-        for (folder, shown) in [(&shop.root, "{root}"), (&shop.abi, "{abi}")] {
-            names.add(folder, "");
-            maps.add(folder, shown);
-        }
+        names.add(&shop.root, "");
+        names.add(&shop.abi, "");
         let sources = sources::expand(&shop.root, request.code, crates, &names)?;
         let mut flags = cflags.to_vec();
         flags.extend(request.code.extra_cflags.iter().cloned());
@@ -190,18 +186,9 @@ impl<'a> Bench<'a> {
         let defines = request.code.defines.iter().map(|d| format!("-D{d}"));
         let mut shown: Vec<String> = flags.iter().cloned().chain(defines.clone()).collect();
         let mut others: Vec<OsString> = defines.map(OsString::from).collect();
-        for (folder, name) in maps.prefixes() {
-            // gcc cuts an option at its first `=`.
-            if !folder.contains('=') {
-                let name_of_maps = name.trim_matches(['{', '}']);
-                let to = if matches!(name_of_maps, "root" | "abi") {
-                    "."
-                } else {
-                    name_of_maps
-                };
-                others.push(format!("-ffile-prefix-map={folder}={to}").into());
-                shown.push(format!("-ffile-prefix-map={name}={to}"));
-            }
+        for (given, recorded) in path_maps(shop, &sources.crates) {
+            others.push(given);
+            shown.push(recorded);
         }
         let own = abi::INCLUDE.map(|dir| shop.own(dir));
         let include: Vec<&Source> = sources.include.iter().chain(&own).collect();
@@ -213,7 +200,7 @@ impl<'a> Bench<'a> {
         row.flags = flags::line(&shown);
         row.source_crates = sources
             .crates
-            .iter()
+            .values()
             .map(|c| SourceCrate {
                 name: c.name.clone(),
                 version: c.version.clone(),
@@ -339,6 +326,30 @@ impl<'a> Bench<'a> {
         let what = format!("the {} library", kind.name());
         self.shop.link(&what, &products, &flags, &self.names)
     }
+}
+
+/// Options that keep the places of this machine's folders out of the objects, as given and as recorded.
+/// Of several that fit, gcc takes the last.
+fn path_maps(shop: &Workshop, crates: &SourceCrates) -> Vec<(OsString, String)> {
+    let own = [
+        (&*shop.root, "root", "."),
+        (shop.cache.dir(), "cache", "."),
+        (&*shop.abi, "abi", "."),
+    ];
+    let theirs = crates
+        .iter()
+        .map(|(name, found)| (&*found.dir, name.as_str(), name.as_str()));
+    own.into_iter()
+        .chain(theirs)
+        // gcc cuts such an option at its first `=`.
+        .filter(|(folder, ..)| !folder.as_os_str().as_encoded_bytes().contains(&b'='))
+        .map(|(folder, name, to)| {
+            let mut given = OsString::from("-ffile-prefix-map=");
+            given.push(folder);
+            given.push(format!("={to}"));
+            (given, format!("-ffile-prefix-map={{{name}}}={to}"))
+        })
+        .collect()
 }
 
 /// Flags of a link, before the objects. The compile's flags are among them, because link-time

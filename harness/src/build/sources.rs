@@ -1,6 +1,6 @@
 //! The source files of a code: patterns expanded, each file with the name that records give it.
 
-use super::crates::{CrateSource, SourceCrates};
+use super::crates::SourceCrates;
 use super::error::RowError;
 use super::names::Names;
 use crate::config::Code;
@@ -23,7 +23,7 @@ pub struct Sources {
     /// Include folders, in order.
     pub include: Vec<Source>,
     /// The crates they come from, by the names in the patterns.
-    pub crates: Vec<CrateSource>,
+    pub crates: SourceCrates,
 }
 
 /// Expands the patterns of `code`; `crates` are those of its candidate.
@@ -33,7 +33,7 @@ pub fn expand(
     crates: &SourceCrates,
     names: &Names,
 ) -> Result<Sources, RowError> {
-    let mut used = Vec::new();
+    let mut used = SourceCrates::new();
     let mut files = Vec::new();
     for pattern in &code.sources {
         let (base, rest) = base(root, pattern, crates, &mut used)?;
@@ -51,12 +51,10 @@ pub fn expand(
     let mut files: Vec<Source> = files.into_iter().map(source).collect();
     files.sort();
     files.dedup();
-    let mut crates: Vec<CrateSource> = used.into_iter().map(|name| crates[&name].clone()).collect();
-    crates.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
     Ok(Sources {
         files,
         include: include.into_iter().map(source).collect(),
-        crates,
+        crates: used,
     })
 }
 
@@ -65,7 +63,7 @@ fn base<'p>(
     root: &Path,
     pattern: &'p str,
     crates: &SourceCrates,
-    used: &mut Vec<String>,
+    used: &mut SourceCrates,
 ) -> Result<(PathBuf, &'p str), RowError> {
     let Some((name, rest)) = pattern
         .strip_prefix('{')
@@ -80,9 +78,7 @@ fn base<'p>(
             false => crates.keys().cloned().collect::<Vec<_>>().join(", "),
         },
     })?;
-    if !used.iter().any(|u| u == name) {
-        used.push(name.to_owned());
-    }
+    used.insert(name.to_owned(), found.clone());
     Ok((found.dir.clone(), rest.trim_start_matches('/')))
 }
 
@@ -113,6 +109,7 @@ fn matches(base: &Path, rest: &str, pattern: &str) -> Result<Vec<PathBuf>, RowEr
 
 #[cfg(test)]
 mod tests {
+    use super::super::crates::CrateSource;
     use super::*;
 
     fn code(sources: &[&str], include: &[&str]) -> Code {

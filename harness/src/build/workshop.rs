@@ -240,7 +240,7 @@ impl<'a> Workshop<'a> {
 
     /// Preprocesses `source` and derives the object's key.
     fn look(&self, source: &Source, options: &Options, names: &Names) -> Result<Seen, RowError> {
-        let text = self.preprocess(source, options, names)?;
+        let (text, digest) = self.preprocess(source, options, names)?;
         let mut key = Key::new("object", &self.toolchain.digest);
         options
             .flags
@@ -256,7 +256,7 @@ impl<'a> Workshop<'a> {
             key.add(native.digest.as_bytes());
         }
         key.add(extension(&source.path).as_bytes());
-        key.add(&text);
+        key.add(digest.as_bytes());
         let assembled = preprocessed::assembled_files(&text).and_then(|names| {
             preprocessed::assembled_contents(&self.root, &options.include, names)
         });
@@ -277,14 +277,17 @@ impl<'a> Workshop<'a> {
         })
     }
 
+    /// The text that the compiler proper sees, and its SHA-256.
     fn preprocess(
         &self,
         source: &Source,
         options: &Options,
         names: &Names,
-    ) -> Result<Vec<u8>, RowError> {
+    ) -> Result<(Vec<u8>, String), RowError> {
         if extension(&source.path) == "s" {
-            return self.read(&source.path, &source.name);
+            let text = self.read(&source.path, &source.name)?;
+            let digest = hash::sha256(&text);
+            return Ok((text, digest));
         }
         let tmp = self.cache.temporary()?;
         let mut arguments: Vec<&OsStr> = options.arguments().collect();
@@ -296,7 +299,7 @@ impl<'a> Workshop<'a> {
                 what,
                 log: format!("it is {} bytes long", text.bytes()),
             }),
-            false => Ok(text.head().to_vec()),
+            false => Ok((text.head().to_vec(), text.sha256())),
         }
     }
 

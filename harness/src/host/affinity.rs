@@ -34,8 +34,26 @@ pub fn allowed() -> io::Result<Vec<u32>> {
         .collect())
 }
 
-/// The CPUs to measure on: those asked for, all of them usable; else one, of the strongest kind and
-/// with the highest number of these (the lowest ones get the interrupts of most machines).
+/// [`allowed`] on the machine itself; of a copy of a machine's files, and where the call fails, what the
+/// status file of this process says.
+pub fn allowed_on(root: &Root) -> io::Result<Vec<u32>> {
+    let listed = || {
+        let status = root.text("proc/self/status")?;
+        let list = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        Some(facts::parse_cpu_list(list))
+    };
+    match root.is_live() {
+        true => allowed().or_else(|error| listed().ok_or(error)),
+        // A copy without that file is of a machine on which everything is allowed.
+        false => Ok(listed().unwrap_or_else(|| facts::online(root))),
+    }
+}
+
+/// The CPUs to measure on: those asked for, all of them usable; else one, of the strongest kind, the
+/// first thread of its core (the other goes when SMT is switched off), and with the highest number of
+/// these (the lowest ones get the interrupts of most machines).
 pub fn choose(
     root: &Root,
     allowed: &[u32],
@@ -48,7 +66,8 @@ pub fn choose(
         let strength = |cpu: u32| {
             let facts = facts::cpu(root, cpu);
             let big = facts.core_type.as_deref() != Some("cpu_atom");
-            (big, facts.capacity, facts.hardware_max_khz, cpu)
+            let first = facts::is_first_thread(root, cpu);
+            (big, facts.capacity, facts.hardware_max_khz, first, cpu)
         };
         return match usable.iter().copied().max_by_key(|&cpu| strength(cpu)) {
             Some(cpu) => Ok(vec![cpu]),
@@ -136,6 +155,29 @@ mod tests {
         ]);
         assert_eq!(choose(&root, &all, None).unwrap(), [1]);
         assert_eq!(choose(&root, &[2, 3], None).unwrap(), [3]);
+    }
+
+    #[test]
+    fn the_second_thread_of_a_core_is_not_chosen() {
+        let (_dir, root) = machine(&[
+            ("system/cpu/online", "0-3\n"),
+            ("system/cpu/cpu0/topology/thread_siblings_list", "0,2\n"),
+            ("system/cpu/cpu1/topology/thread_siblings_list", "1,3\n"),
+            ("system/cpu/cpu2/topology/thread_siblings_list", "0,2\n"),
+            ("system/cpu/cpu3/topology/thread_siblings_list", "1,3\n"),
+        ]);
+        assert_eq!(choose(&root, &[0, 1, 2, 3], None).unwrap(), [1]);
+        assert_eq!(choose(&root, &[2, 3], None).unwrap(), [3], "nothing better");
+    }
+
+    #[test]
+    fn a_copy_tells_the_allowed_cpus_by_its_status_file() {
+        let (dir, root) = machine(&[("system/cpu/online", "0-3\n")]);
+        assert_eq!(allowed_on(&root).unwrap(), [0, 1, 2, 3]);
+        let own = dir.path().join("proc/self");
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::write(own.join("status"), "Name:\tx\nCpus_allowed_list:\t1,3\n").unwrap();
+        assert_eq!(allowed_on(&root).unwrap(), [1, 3]);
     }
 
     #[test]

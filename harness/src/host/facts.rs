@@ -3,96 +3,23 @@
 //! Nothing is judged here. A file that is absent, empty or unreadable gives `None`, never a guess.
 //! No host name and no user name is read.
 
+use super::cpuinfo::CpuInfo;
+pub use super::root::Root;
+use super::virtualization;
 use crate::evidence::{CpuFacts, StableFacts, VolatileFacts};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-/// CPU features that builds of this field ask for; others are noise in the evidence.
-const FEATURES: [&str; 24] = [
-    "sse4_2",
-    "popcnt",
-    "avx",
-    "avx2",
-    "bmi1",
-    "bmi2",
-    "aes",
-    "pclmulqdq",
-    "sha_ni",
-    "adx",
-    "avx512f",
-    "avx512vl",
-    "avx512bw",
-    "avx512ifma",
-    "asimd",
-    "pmull",
-    "sha1",
-    "sha2",
-    "sha3",
-    "sha512",
-    "sve",
-    "sve2",
-    "sm3",
-    "sm4",
-];
-
-/// Where the kernel's files are looked for: `/`, or a copy of them in tests.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root(PathBuf);
-
-impl Default for Root {
-    fn default() -> Self {
-        Root::at("/")
-    }
-}
-
-impl Root {
-    /// Files below `folder`.
-    pub fn at(folder: impl AsRef<Path>) -> Self {
-        Root(folder.as_ref().to_owned())
-    }
-
-    /// Whole content without the last line end; `None` when it is absent, empty or no text.
-    pub fn text(&self, path: &str) -> Option<String> {
-        let text = std::fs::read_to_string(self.0.join(path)).ok()?;
-        let text = text.trim_end_matches(['\n', '\0']);
-        (!text.is_empty()).then(|| text.to_owned())
-    }
-
-    /// Content as a number.
-    pub fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
-        self.text(path)?.trim().parse().ok()
-    }
-
-    /// Whether there is such a file or folder.
-    pub fn exists(&self, path: &str) -> bool {
-        self.0.join(path).exists()
-    }
-
-    /// Names in a folder, sorted; none when it is absent.
-    pub fn names(&self, folder: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.0.join(folder)) else {
-            return Vec::new();
-        };
-        let mut names: Vec<String> = entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect();
-        names.sort();
-        names
-    }
-}
 
 /// Facts that do not change while the machine is up. `measured` is the first measured CPU, `allowed`
 /// are the CPUs that this process may use.
 pub fn stable(root: &Root, measured: Option<u32>, allowed: &[u32]) -> StableFacts {
     let cpuinfo = CpuInfo::read(root, measured.unwrap_or(0));
+    let midr = cpuinfo.midr(root);
     StableFacts {
-        architecture: std::env::consts::ARCH.to_owned(),
-        cpu_model: cpuinfo.value(&["model name"]),
-        midr: root.text(&cpu_file(
-            measured.unwrap_or(0),
-            "regs/identification/midr_el1",
-        )),
+        architecture: architecture(root, &cpuinfo).to_owned(),
+        cpu_model: cpuinfo
+            .value("model name")
+            .or_else(|| midr.map(|midr| midr.name())),
+        midr: midr.map(|midr| midr.text()),
         cpu_features: cpuinfo.features(),
         machine: root
             .text("sys/class/dmi/id/product_name")
@@ -104,15 +31,23 @@ pub fn stable(root: &Root, measured: Option<u32>, allowed: &[u32]) -> StableFact
         kernel: root.text("proc/sys/kernel/osrelease"),
         compiler: None,
         build_tool: None,
-        virtualization: virtualization(root, &cpuinfo),
+        virtualization: virtualization::kind(root, &cpuinfo),
         clocksource: root.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    }
+}
+
+/// The architecture of this program; of a copy of another machine's files, what these say.
+fn architecture(root: &Root, cpuinfo: &CpuInfo) -> &'static str {
+    match (root.is_live(), cpuinfo.architecture()) {
+        (false, Some(theirs)) => theirs,
+        _ => std::env::consts::ARCH,
     }
 }
 
 /// All features of a CPU as the kernel names them, for builds and codes that require some; empty when
 /// the kernel does not tell.
 pub fn features(root: &Root, cpu: u32) -> std::collections::BTreeSet<String> {
-    CpuInfo::read(root, cpu).flags().collect()
+    CpuInfo::read(root, cpu).flags().into_iter().collect()
 }
 
 /// Facts that may change.
@@ -129,8 +64,56 @@ pub fn volatile(root: &Root) -> VolatileFacts {
         cpufreq_boost: root.text("sys/devices/system/cpu/cpufreq/boost"),
         aslr: root.text("proc/sys/kernel/randomize_va_space"),
         nmi_watchdog: root.text("proc/sys/kernel/nmi_watchdog"),
-        other: BTreeMap::new(),
+        other: other(root),
     }
+}
+
+/// Settings that no field has, by path.
+const OTHER: [&str; 9] = [
+    "sys/devices/system/cpu/present",
+    "sys/devices/system/cpu/offline",
+    "sys/devices/system/cpu/isolated",
+    "sys/devices/system/cpu/nohz_full",
+    "sys/devices/system/cpu/intel_pstate/status",
+    "sys/devices/system/cpu/amd_pstate/status",
+    "sys/devices/system/cpu/cpuidle/current_governor",
+    "sys/kernel/mm/transparent_hugepage/enabled",
+    "proc/sys/kernel/numa_balancing",
+];
+
+/// Parameters of the kernel's command line that bear on timing; the others may tell whose machine it is.
+const PARAMETERS: [&str; 12] = [
+    "isolcpus",
+    "nohz_full",
+    "nohz",
+    "rcu_nocbs",
+    "mitigations",
+    "idle",
+    "intel_idle.max_cstate",
+    "processor.max_cstate",
+    "intel_pstate",
+    "amd_pstate",
+    "tsc",
+    "nosmt",
+];
+
+fn other(root: &Root) -> BTreeMap<String, String> {
+    let files = OTHER
+        .iter()
+        .filter_map(|path| Some((format!("/{path}"), root.text(path)?.trim().to_owned())));
+    let parameters = PARAMETERS
+        .iter()
+        .filter_map(|name| Some((format!("/proc/cmdline {name}"), parameter(root, name)?)));
+    files.chain(parameters).collect()
+}
+
+/// Value of a parameter of the kernel's command line, empty for one without a value.
+pub fn parameter(root: &Root, name: &str) -> Option<String> {
+    root.text("proc/cmdline")?
+        .split_whitespace()
+        .map(|word| word.split_once('=').unwrap_or((word, "")))
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value.to_owned())
 }
 
 /// Facts of one CPU.
@@ -155,6 +138,14 @@ pub fn cpu(root: &Root, cpu: u32) -> CpuFacts {
         pmu: pmu(root, cpu),
         measured_clock_hz: None,
     }
+}
+
+/// Whether a CPU is the first thread of its core: the one that stays when SMT is switched off. Without
+/// the kernel's list it has its core to itself.
+pub fn is_first_thread(root: &Root, cpu: u32) -> bool {
+    root.text(&cpu_file(cpu, "topology/thread_siblings_list"))
+        .map(|list| parse_cpu_list(&list))
+        .is_none_or(|list| list.iter().all(|&other| cpu <= other))
 }
 
 /// CPUs that are online, by the kernel's list or else by `/proc/cpuinfo`.
@@ -214,7 +205,8 @@ fn cpu_times(root: &Root, cpu: u32) -> Option<Vec<u64>> {
     words.by_ref().map(|word| word.parse().ok()).collect()
 }
 
-fn cpu_file(cpu: u32, name: &str) -> String {
+/// Path of a file of one CPU.
+pub fn cpu_file(cpu: u32, name: &str) -> String {
     format!("sys/devices/system/cpu/cpu{cpu}/{name}")
 }
 
@@ -230,10 +222,10 @@ fn core_type(root: &Root, cpu: u32) -> Option<String> {
 fn pmu(root: &Root, cpu: u32) -> Option<String> {
     const DEVICES: &str = "sys/bus/event_source/devices";
     let names = root.names(DEVICES);
-    let own = names.iter().find(|name| {
-        let is_core = name.starts_with("cpu_") || name.starts_with("arm");
-        is_core && has_cpu(root, &format!("{DEVICES}/{name}/cpus"), cpu)
-    });
+    // A core PMU lists its CPUs in `cpus`; units outside the cores have `cpumask` instead.
+    let own = names
+        .iter()
+        .find(|name| has_cpu(root, &format!("{DEVICES}/{name}/cpus"), cpu));
     own.or_else(|| names.iter().find(|name| *name == "cpu"))
         .cloned()
 }
@@ -260,86 +252,6 @@ fn os_release(root: &Root) -> Option<String> {
         .lines()
         .find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     Some(value.trim_matches('"').to_owned())
-}
-
-/// What the machine runs under, as far as the kernel tells.
-fn virtualization(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
-    if let Some(name) = root.text("run/systemd/container") {
-        return Some(format!("container:{name}"));
-    }
-    if root.exists(".dockerenv") {
-        return Some("container:docker".into());
-    }
-    let vendor = root.text("sys/class/dmi/id/sys_vendor").unwrap_or_default();
-    let product = root
-        .text("sys/class/dmi/id/product_name")
-        .unwrap_or_default();
-    let named = [
-        ("QEMU", "qemu"),
-        ("KVM", "kvm"),
-        ("VMware", "vmware"),
-        ("VirtualBox", "oracle"),
-        ("Amazon EC2", "amazon"),
-        ("Google Compute", "google"),
-        ("Virtual Machine", "microsoft"),
-    ]
-    .into_iter()
-    .find(|(word, _)| vendor.contains(word) || product.contains(word));
-    match (named, cpuinfo.flags().any(|flag| flag == "hypervisor")) {
-        (Some((_, name)), _) => Some(name.into()),
-        (None, true) => Some("unknown hypervisor".into()),
-        // On x86 the processor says when it is virtual; elsewhere silence proves nothing.
-        (None, false) if cpuinfo.is_x86() => Some("none".into()),
-        (None, false) => None,
-    }
-}
-
-/// The part of `/proc/cpuinfo` about one CPU, and what is said once for all.
-struct CpuInfo(Vec<(String, String)>);
-
-impl CpuInfo {
-    fn read(root: &Root, cpu: u32) -> Self {
-        let text = root.text("proc/cpuinfo").unwrap_or_default();
-        let blocks: Vec<Vec<(String, String)>> = text
-            .split("\n\n")
-            .map(|block| {
-                block
-                    .lines()
-                    .filter_map(|line| line.split_once(':'))
-                    .map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned()))
-                    .collect()
-            })
-            .collect();
-        let own = |block: &&Vec<(String, String)>| {
-            block.contains(&("processor".to_owned(), cpu.to_string()))
-        };
-        let own = blocks.iter().find(own).or(blocks.first());
-        CpuInfo(own.cloned().unwrap_or_default())
-    }
-
-    fn value(&self, keys: &[&str]) -> Option<String> {
-        let (_, value) = self.0.iter().find(|(k, _)| keys.contains(&k.as_str()))?;
-        (!value.is_empty()).then(|| value.clone())
-    }
-
-    fn flags(&self) -> impl Iterator<Item = String> {
-        let flags = self.value(&["flags", "Features"]).unwrap_or_default();
-        flags
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-            .into_iter()
-    }
-
-    fn features(&self) -> Vec<String> {
-        self.flags()
-            .filter(|flag| FEATURES.contains(&flag.as_str()))
-            .collect()
-    }
-
-    fn is_x86(&self) -> bool {
-        self.value(&["vendor_id"]).is_some()
-    }
 }
 
 #[cfg(test)]
@@ -372,6 +284,38 @@ mod tests {
             }
         );
         assert_eq!(steal_ticks(&root, 3), None);
+    }
+
+    #[test]
+    fn an_arm_machine_without_model_name_is_named_by_its_part_and_keeps_its_midr() {
+        let cpuinfo = "processor\t: 0\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU variant\t: 0x0\nCPU part\t: 0xd03\nCPU revision\t: 4\n\n\
+                       processor\t: 4\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU variant\t: 0x1\nCPU part\t: 0xd08\nCPU revision\t: 3\n";
+        let (_dir, bare) = root(&[("proc/cpuinfo", cpuinfo)]);
+        let facts = stable(&bare, Some(4), &[]);
+        assert_eq!(facts.architecture, "aarch64");
+        assert_eq!(facts.cpu_model.as_deref(), Some("ARM Cortex-A72"));
+        assert_eq!(facts.midr.as_deref(), Some("0x00000000411fd083"));
+        assert_eq!(facts.virtualization, None, "silence proves nothing");
+        let (_dir, with_files) = root(&[
+            ("proc/cpuinfo", cpuinfo),
+            ("proc/device-tree/compatible", "vendor,board\0soc\0"),
+            (
+                "sys/devices/system/cpu/cpu4/regs/identification/midr_el1",
+                "0x00000000410fd0c1\n",
+            ),
+        ]);
+        let facts = stable(&with_files, Some(4), &[]);
+        assert_eq!(facts.cpu_model.as_deref(), Some("ARM Neoverse-N1"));
+        assert_eq!(facts.virtualization.as_deref(), Some("none"));
+    }
+
+    #[test]
+    fn only_harmless_kernel_parameters_are_kept() {
+        let (_dir, root) = root(&[("proc/cmdline", "root=UUID=1234 isolcpus=2-3 nosmt quiet\n")]);
+        let other = volatile(&root).other;
+        assert_eq!(other["/proc/cmdline isolcpus"], "2-3");
+        assert_eq!(other["/proc/cmdline nosmt"], "");
+        assert_eq!(other.len(), 2);
     }
 
     #[test]

@@ -232,6 +232,7 @@ impl Synthetic {
         let check = (!self.fixed_host).then(|| Finding {
             item: "governor".to_owned(),
             cpu: Some(2),
+            advice: false,
             state: FindingState::Bad,
             value: "powersave".to_owned(),
             source: "cpufreq".to_owned(),

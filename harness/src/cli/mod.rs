@@ -74,6 +74,8 @@ pub struct Cli {
 /// The subcommands that work, in the order of a campaign.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Say whether this machine is fit to measure on, item by item, and what to do
+    Check(check::Args),
     /// Measure the campaign: all phases, from source to sealed evidence and pages; resumes
     Run(run::Args),
     /// Compile the libraries of every identity
@@ -108,6 +110,7 @@ pub enum Command {
 pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
     let global = &cli.global;
     match &cli.command {
+        Command::Check(args) => check::run(args, global),
         Command::Run(args) => run::run(args, global),
         Command::Build(args) => build::run(args, global),
         Command::Kat(args) => kat::run(args, global),

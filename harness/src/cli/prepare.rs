@@ -25,7 +25,7 @@ pub struct UnsupportedArch;
 /// The current folder cannot be found out.
 #[derive(Debug, thiserror::Error)]
 #[error("the current folder cannot be found out: change into one that exists")]
-pub struct NoFolder(#[source] std::io::Error);
+pub struct NoFolder(#[source] pub std::io::Error);
 
 /// Everything that is decided before the first phase.
 #[derive(Debug)]

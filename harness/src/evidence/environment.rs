@@ -26,7 +26,7 @@ pub struct EnvironmentFile {
     pub cpus: Vec<CpuFacts>,
     /// Findings of the host check.
     pub check: Vec<Finding>,
-    /// Whether all of them are fine.
+    /// Whether all of them that do not only advise are fine.
     pub ready: bool,
     /// Protections of a worker, as probed.
     pub layers: Vec<protocol::Layer>,
@@ -126,6 +126,9 @@ pub struct Finding {
     pub item: String,
     /// CPU it is about.
     pub cpu: Option<u32>,
+    /// Whether it only advises; otherwise it stands against measuring unless it is fine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub advice: bool,
     /// The judgement.
     pub state: FindingState,
     /// Value read, in words.

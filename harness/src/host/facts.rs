@@ -175,6 +175,56 @@ pub fn parse_cpu_list(text: &str) -> Vec<u32> {
         .collect()
 }
 
+/// A switch for clocks above the guaranteed one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoostSwitch {
+    /// Its file.
+    pub path: String,
+    /// Whether it is on.
+    pub is_on: bool,
+    /// What switches it off.
+    pub off: &'static str,
+}
+
+/// All switches that bear on these CPUs and can be read: Intel's own driver's, the general one, and one
+/// for each frequency policy (Documentation/admin-guide/pm/intel_pstate.rst and cpufreq.rst).
+pub fn boost_switches(root: &Root, cpus: &[u32]) -> Vec<BoostSwitch> {
+    let mut files = vec![
+        (
+            "sys/devices/system/cpu/intel_pstate/no_turbo".to_owned(),
+            "1",
+        ),
+        ("sys/devices/system/cpu/cpufreq/boost".to_owned(), "0"),
+    ];
+    for &cpu in cpus {
+        let own = (root.resolve(&cpu_file(cpu, "cpufreq/boost")), "0");
+        if !files.contains(&own) {
+            files.push(own);
+        }
+    }
+    let switch = |(path, off): (String, &'static str)| {
+        let value = root.text(&path)?;
+        let is_on = value.trim() != off;
+        Some(BoostSwitch { path, is_on, off })
+    };
+    files.into_iter().filter_map(switch).collect()
+}
+
+/// Interrupts whose affinity can be read, with the CPUs that each may come to.
+pub fn irqs(root: &Root) -> Vec<(u32, Vec<u32>)> {
+    let affinity = |irq: u32| Some((irq, parse_cpu_list(&root.text(&irq_file(irq))?)));
+    root.names("proc/irq")
+        .iter()
+        .filter_map(|name| name.parse().ok())
+        .filter_map(affinity)
+        .collect()
+}
+
+/// Path of the affinity of an interrupt.
+pub fn irq_file(irq: u32) -> String {
+    format!("proc/irq/{irq}/smp_affinity_list")
+}
+
 /// Steal time of a CPU since boot, clock ticks of `/proc/stat`.
 pub fn steal_ticks(root: &Root, cpu: u32) -> Option<u64> {
     cpu_times(root, cpu)?.get(7).copied()

@@ -325,6 +325,7 @@ fn host_problem(problem: &str) -> Finding {
     Finding {
         item: "host".to_owned(),
         cpu: None,
+        advice: false,
         state: FindingState::Bad,
         value: problem.to_owned(),
         source: "host_problems of the source".to_owned(),

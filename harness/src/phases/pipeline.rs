@@ -11,10 +11,8 @@ use crate::build::{self, BuildError};
 use crate::config::Campaign;
 use crate::evidence::journal::JournalEvent;
 use crate::evidence::seal;
-use crate::evidence::{
-    CampaignFile, Class, Finding, FindingState, PlanSettings, RowInfo, Status, CAMPAIGN_FILE,
-};
-use crate::host::affinity;
+use crate::evidence::{CampaignFile, Class, Finding, PlanSettings, RowInfo, Status, CAMPAIGN_FILE};
+use crate::host::{affinity, readiness};
 use crate::identity::Identity;
 use crate::process::Stop;
 use crate::progress::{Event, Progress, StepEnd};
@@ -129,7 +127,7 @@ pub struct Done {
     pub rows: Vec<RowInfo>,
     /// Pages, the index first.
     pub pages: Vec<PathBuf>,
-    /// Findings of the host check that are not fine.
+    /// Findings of the host check that stand against measuring.
     pub host: Vec<Finding>,
 }
 
@@ -254,6 +252,7 @@ pub fn carry_out(
         affinity::allowed().map_err(|source| PipelineError::Phase(PhaseError::Affinity(source)))?;
     let machine = runtime.block_on(Machine::look(
         Look {
+            campaign: order.campaign,
             system: &order.chosen.system,
             cpus: order.cpus,
             allowed: &allowed,
@@ -424,10 +423,10 @@ fn find_worker(
     })?)
 }
 
-/// Findings that are not fine.
-fn unready(check: Vec<Finding>) -> Vec<Finding> {
-    let fine = |f: &Finding| matches!(f.state, FindingState::Ok | FindingState::NotApplicable);
-    check.into_iter().filter(|f| !fine(f)).collect()
+/// Findings that stand against measuring.
+fn unready(mut check: Vec<Finding>) -> Vec<Finding> {
+    check.retain(readiness::stands_against);
+    check
 }
 
 /// Plans that give verdicts measure on a ready host only, unless they are told otherwise.

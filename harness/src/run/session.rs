@@ -3,25 +3,19 @@
 use super::book::{Book, BookError};
 use super::directory::DirectoryError;
 use crate::clock;
-use crate::config::{Arch, System};
+use crate::config::{Arch, Campaign, System};
 use crate::evidence::journal::JournalEvent;
 use crate::evidence::{
     self, environment_file, CpuProbe, EnvironmentFile, Kind, Reason, SessionRef, StableFacts,
 };
-use crate::host::check;
 use crate::host::facts::{self, Root};
-use crate::process::{self, Command, Stop};
-use crate::worker::{self, Ending, Job, Worker};
-use protocol::{Body, Layer, Probe, SourceKind, Task};
+use crate::host::{look, readiness};
+use crate::process::Stop;
+use crate::worker::{self, Worker};
+use protocol::SourceKind;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
-
-/// Additions of the loop that a counter is held against: some 20 ms.
-const PROBE_ADDS: u64 = 50_000_000;
-/// Time limit of a probe.
-const PROBE_LIMIT: Duration = Duration::from_secs(60);
 
 /// The machine as this session found it, before it has a number and a token.
 #[derive(Debug)]
@@ -44,6 +38,8 @@ pub struct Session {
 /// What is looked at.
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
+    /// The campaign.
+    pub campaign: &'a Campaign,
     /// The system.
     pub system: &'a System,
     /// CPUs to measure on.
@@ -63,49 +59,42 @@ impl Machine {
         stop: &Stop,
     ) -> Result<Self, worker::WorkerError> {
         let root = Root::default();
-        let mut stable = facts::stable(&root, look.cpus.first().copied(), look.allowed);
-        stable.compiler = compiler_version(&look.system.cc, stop).await;
-        let volatile = facts::volatile(&root);
-        let mut cpus: Vec<_> = look
-            .cpus
-            .iter()
-            .map(|&cpu| facts::cpu(&root, cpu))
-            .collect();
-        let mut probes = Vec::new();
-        let mut layers = Vec::new();
-        if Some(look.system.arch) == Arch::host() {
-            for facts in &mut cpus {
-                let (probe, of_worker) = probe(look.folder, facts.cpu, worker, stop).await?;
-                layers = of_worker;
-                facts.measured_clock_hz = probe.as_ref().and_then(|p| p.core_clock_estimate_hz);
-                probes.extend(probe.map(|probe| CpuProbe {
-                    cpu: facts.cpu,
-                    probe,
-                }));
-            }
+        let is_own = Some(look.system.arch) == Arch::host();
+        let features = facts::features(&root, look.cpus.first().copied().unwrap_or(0));
+        let needs = is_own.then(|| readiness::needs(look.campaign, look.system.arch, &features));
+        let state = look::Look {
+            root: &root,
+            cpus: look.cpus,
+            allowed: look.allowed,
+            compiler: look::compiler_version(&compilers(look.system), stop).await,
+            needs: needs.as_deref(),
+            prober: match is_own {
+                true => Ok(look::Prober {
+                    worker,
+                    folder: look.folder,
+                    stop,
+                }),
+                false => Err("the system is emulated, nothing is timed".to_owned()),
+            },
         }
-        let check = check::findings(check::Seen {
-            stable: &stable,
-            volatile: &volatile,
-            cpus: &cpus,
-            probes: &probes,
-        });
+        .look()
+        .await?;
         let machine_id = root.text("etc/machine-id");
         Ok(Machine {
-            identity: identity(machine_id.as_deref(), &stable),
+            identity: identity(machine_id.as_deref(), &state.stable),
             environment: EnvironmentFile {
                 schema: evidence::SCHEMA.to_owned(),
                 kind: Kind::Environment,
                 k: 0,
                 started_utc: clock::utc_now(),
                 host_token: None,
-                ready: check::is_ready(&check),
-                stable,
-                volatile,
-                cpus,
-                check,
-                layers,
-                probes,
+                ready: readiness::is_ready(&state.findings),
+                stable: state.stable,
+                volatile: state.volatile,
+                cpus: state.cpus,
+                check: state.findings,
+                layers: state.layers,
+                probes: state.probes,
                 missing: BTreeMap::new(),
             },
         })
@@ -266,40 +255,11 @@ fn compare(
     }
 }
 
-/// First line of the compiler's `--version`; `None` where there is none (the build phase says more).
-async fn compiler_version(cc: &str, stop: &Stop) -> Option<String> {
-    let command = Command::from_words(cc.split_whitespace())?
-        .arg("--version")
-        .deadline(PROBE_LIMIT);
-    let outcome = process::run(command, stop).await;
-    let text = outcome.stdout.text();
-    let line = text.lines().next().filter(|_| outcome.end.is_success())?;
-    Some(line.to_owned())
-}
-
-/// Asks a worker on `cpu`; `None` for a probe that did not end well, which the check then shows as
-/// unknown.
-async fn probe(
-    folder: &Path,
-    cpu: u32,
-    worker: &Worker,
-    stop: &Stop,
-) -> Result<(Option<Probe>, Vec<Layer>), worker::WorkerError> {
-    let job = Job {
-        task: Task::Probe {
-            loop_adds: PROBE_ADDS,
-        },
-        library: None,
-        cpu: Some(cpu),
-        limit: PROBE_LIMIT,
-        file: None,
-    };
-    let answer = worker::session::run(worker, folder, job, stop).await?;
-    let layers = answer.hello.map(|hello| hello.layers).unwrap_or_default();
-    Ok(match (answer.ending, answer.body) {
-        (Ending::Done, Some(Body::Probe(probe))) => (Some(probe), layers),
-        _ => (None, layers),
-    })
+/// Commands for the compiler of a system: on its own architecture, `gcc` stands in for a cross compiler.
+fn compilers(system: &System) -> Vec<&str> {
+    let own = Some(system.arch) == Arch::host();
+    let also = own.then_some("gcc");
+    std::iter::once(system.cc.as_str()).chain(also).collect()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ const ID_LIMIT: Duration = Duration::from_secs(20);
 /// Time for cargo, which may fetch and compile the worker's dependencies.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 /// Folder of the cross toolchain instead of `.cross` in the checkout.
-const CROSS_DIR: &str = "CAMPAIGN_CROSS_DIR";
+pub const CROSS_DIR: &str = "CAMPAIGN_CROSS_DIR";
 
 /// There is no worker to work with.
 #[derive(Debug, thiserror::Error)]

@@ -7,6 +7,7 @@ use crate::evidence::{
     covers, CampaignFile, CandidateInfo, Class, FindingState, Head, Reason, ReasonCode, Status,
     TimingRecord,
 };
+use crate::host::readiness;
 use crate::identity::Identity;
 use crate::report::escape;
 use crate::report::table::{reason_text, Cell, Notes, Table};
@@ -450,7 +451,7 @@ fn virtualization(dataset: &Dataset) -> Option<&str> {
         .environments
         .iter()
         .filter_map(|entry| entry.value.stable.virtualization.as_deref())
-        .find(|kind| *kind != "none")
+        .find(|kind| *kind != "none" && !kind.starts_with("container:"))
 }
 
 /// What of the host was not as it should be, over all sessions.
@@ -466,7 +467,7 @@ fn unfixed(dataset: &Dataset) -> Option<String> {
     }
     let findings: BTreeSet<String> = sessions
         .flat_map(|session| &session.check)
-        .filter(|finding| matches!(finding.state, FindingState::Bad | FindingState::Unknown))
+        .filter(|finding| readiness::stands_against(finding))
         .map(|finding| {
             let state = if finding.state == FindingState::Unknown {
                 "unknown"

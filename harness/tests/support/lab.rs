@@ -62,7 +62,7 @@ impl Lab {
     }
 
     /// The sources and an empty manifest.
-    fn bare() -> Lab {
+    pub fn bare() -> Lab {
         let lab = Lab {
             dir: tempfile::Builder::new()
                 .prefix("lab ")

@@ -88,7 +88,7 @@ pub fn run_on_file(request: &Request, variable: &str, file: std::fs::File) -> Ru
 /// Runs the worker on any bytes.
 pub fn start(input: &[u8], out: Option<&str>, file: Option<(&str, OwnedFd)>) -> Run {
     let (mut events, events_in) = std::io::pipe().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_worker"));
+    let mut command = worker();
     command
         .env_clear()
         .env("LC_ALL", "C")
@@ -134,6 +134,21 @@ pub fn start(input: &[u8], out: Option<&str>, file: Option<(&str, OwnedFd)>) -> 
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         extra: extra.map(|t| t.join().unwrap()).unwrap_or_default(),
     }
+}
+
+/// The worker, under the runner that cargo uses for this target where there is one: an emulated
+/// test cannot start a program of its own architecture directly.
+pub fn worker() -> Command {
+    let program = env!("CARGO_BIN_EXE_worker");
+    let variable = format!(
+        "CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER",
+        std::env::consts::ARCH.to_uppercase()
+    );
+    let runner = std::env::var(variable).unwrap_or_default();
+    let mut words = runner.split_whitespace().chain([program]);
+    let mut command = Command::new(words.next().unwrap_or(program));
+    command.args(words);
+    command
 }
 
 fn mapping(parent_fd: OwnedFd, child_fd: i32) -> FdMapping {

@@ -189,10 +189,7 @@ fn tasks_without_a_library_answer() {
 
 #[test]
 fn the_build_id_is_printed_without_a_request() {
-    let out = Command::new(env!("CARGO_BIN_EXE_worker"))
-        .arg("--build-id")
-        .output()
-        .unwrap();
+    let out = crate::drive::worker().arg("--build-id").output().unwrap();
     assert_eq!(
         String::from_utf8(out.stdout).unwrap().trim(),
         protocol::BUILD_ID

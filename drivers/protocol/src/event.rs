@@ -358,7 +358,7 @@ pub struct Measured {
     pub overhead: Overhead,
     /// What the process used over the timed calls.
     pub usage: Usage,
-    /// VmRSS after loading and preparing, bytes.
+    /// VmRSS after loading and preparing, bytes; in the study before the message is brought up.
     pub baseline_rss_bytes: u64,
     /// VmHWM after the timed calls, bytes, same process.
     pub peak_rss_bytes: u64,

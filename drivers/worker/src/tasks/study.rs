@@ -6,7 +6,7 @@ use super::message::{FileCost, FileMessage, UNREADABLE};
 use crate::error::{Result, WorkerError};
 use crate::library::Candidate;
 use crate::memory::{Guarded, OnStack};
-use protocol::{Operation, StudyOutcome, StudyTask};
+use protocol::{Measured, Operation, StudyOutcome, StudyTask};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::fs::File;
@@ -21,11 +21,14 @@ pub fn study<'a>(
     meters: &'a mut Meters,
     ready: &'a mut dyn FnMut() -> Result<()>,
 ) -> Result<StudyOutcome> {
+    // Before the message: what it adds to the resident set is the peak less this.
+    let baseline_rss_bytes = meters.status.read()?.rss_bytes;
     let message = FileMessage::open(candidate, task, file)?;
     let attempt = Attempt::new(on, candidate, &task.measure, prepared, meters, ready)?;
     let mut point = Point {
         message: RefCell::new(message),
         task,
+        baseline_rss_bytes,
     };
     match task.measure.operation {
         Operation::Keygen => {
@@ -41,6 +44,7 @@ struct Point<'a> {
     // The warm-up hook looks at the message between calls that use it.
     message: RefCell<FileMessage<'a>>,
     task: &'a StudyTask,
+    baseline_rss_bytes: u64,
 }
 
 impl Point<'_> {
@@ -197,7 +201,7 @@ impl Point<'_> {
 
     fn outcome(
         &mut self,
-        measured: protocol::Measured,
+        measured: Measured,
         cost: FileCost,
         signature_sha256: Option<String>,
     ) -> Result<StudyOutcome> {
@@ -205,7 +209,10 @@ impl Point<'_> {
         let file_sha256 = message.check(&self.task.file_sha256)?;
         let used = signature_sha256.is_some();
         Ok(StudyOutcome {
-            measured,
+            measured: Measured {
+                baseline_rss_bytes: self.baseline_rss_bytes,
+                ..measured
+            },
             bytes_read: cost.bytes_read,
             read_ns: (cost.bytes_read > 0).then_some(cost.read_ns),
             hash_ns: (used && message.reads_in_calls()).then_some(cost.hash_ns),

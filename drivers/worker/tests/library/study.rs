@@ -117,16 +117,22 @@ fn a_stream_holds_a_chunk_and_not_the_file() {
     ) else {
         return;
     };
-    let message = message(24_000_000);
+    let message = message(8_000_000);
     let peak = |toy, mode| {
         let mut task = task(Operation::Verify, mode, &message, 0);
         task.measure.iterations = 1;
         task.measure.warmups = 0;
-        study(toy, task, &message).measured.peak_rss_bytes
+        let measured = study(toy, task, &message).measured;
+        assert!(
+            measured.baseline_rss_bytes < 8_000_000,
+            "before the message"
+        );
+        measured.peak_rss_bytes
     };
-    assert!(peak(&timed, StudyMode::Buffer) > 24_000_000);
+    let buffered = peak(&timed, StudyMode::Buffer);
     let streamed = peak(&stream, StudyMode::Stream);
     assert!(streamed < 8_000_000, "{streamed}");
+    assert!(buffered > streamed + 7_000_000, "{buffered}, {streamed}");
 }
 
 #[test]

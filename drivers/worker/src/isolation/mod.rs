@@ -32,6 +32,8 @@ use std::os::fd::BorrowedFd;
 /// Call it while the process has one thread: Linux keeps most of this per thread.
 pub fn install(wanted: &Isolation, readable: &[BorrowedFd<'_>]) -> Vec<Layer> {
     let guardian = Guardian::note();
+    // Before the limits: an emulator makes up `/proc/self/maps` in a file, and may write none then.
+    let folders = ruleset::loaded_folders();
     let confined = wanted.drop_privileges || wanted.landlock || wanted.seccomp;
     let mut layers = vec![
         session(),
@@ -47,7 +49,7 @@ pub fn install(wanted: &Isolation, readable: &[BorrowedFd<'_>]) -> Vec<Layer> {
     ];
     guardian.stand_again();
     layers.push(asked(wanted.landlock, "landlock", || {
-        ruleset::restrict(readable)
+        ruleset::restrict(readable, &folders)
     }));
     layers.push(asked(wanted.seccomp, "seccomp", filter::install));
     layers

@@ -39,23 +39,25 @@ const READABLE: [&str; 17] = [
     "/dev/urandom",
 ];
 
-/// Restricts this thread to reading [`READABLE`], the folders of the libraries loaded already, and
+/// Restricts this thread to reading [`READABLE`], `folders` (of the libraries loaded already), and
 /// `files`.
-pub fn restrict(files: &[BorrowedFd<'_>]) -> Outcome {
-    let status = enforce(files).map_err(|error| error.to_string())?;
+pub fn restrict(files: &[BorrowedFd<'_>], folders: &BTreeSet<PathBuf>) -> Outcome {
+    let status = enforce(files, folders).map_err(|error| error.to_string())?;
     describe(&status)
 }
 
-fn enforce(files: &[BorrowedFd<'_>]) -> Result<RestrictionStatus, RulesetError> {
+fn enforce(
+    files: &[BorrowedFd<'_>],
+    folders: &BTreeSet<PathBuf>,
+) -> Result<RestrictionStatus, RulesetError> {
     let mut ruleset = Ruleset::default()
         .handle_access(AccessFs::from_all(KNOWN))?
         .handle_access(AccessNet::from_all(KNOWN))?
         .scope(Scope::from_all(KNOWN))?
         .create()?;
-    let folders = loaded_folders(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default());
-    let paths = READABLE.iter().map(PathBuf::from).chain(folders);
-    for path in paths {
-        allow_path(&mut ruleset, &path)?;
+    let folders = folders.iter().map(PathBuf::as_path);
+    for path in READABLE.iter().map(Path::new).chain(folders) {
+        allow_path(&mut ruleset, path)?;
     }
     for file in files {
         // A sealed file in memory can have no rule and needs none: it belongs to no file system.
@@ -76,8 +78,13 @@ fn allow_path(ruleset: &mut RulesetCreated, path: &Path) -> Result<(), RulesetEr
     ruleset.add_rule(PathBeneath::new(opened, rights)).map(drop)
 }
 
-/// Folders of the shared objects in a `maps` text: a system may keep its C library elsewhere.
-fn loaded_folders(maps: &str) -> BTreeSet<PathBuf> {
+/// Folders of the shared objects loaded now: a system may keep its C library elsewhere.
+pub fn loaded_folders() -> BTreeSet<PathBuf> {
+    folders_in(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default())
+}
+
+/// Folders of the shared objects in a `maps` text.
+fn folders_in(maps: &str) -> BTreeSet<PathBuf> {
     let path = |line: &str| line.find('/').map(|at| PathBuf::from(&line[at..]));
     let objects = maps
         .lines()
@@ -150,7 +157,7 @@ mod tests {
             5500-5501 r-xp 00000000 fe:01 14 /home/u/target/worker\n\
             7ffd-7ffe rw-p 00000000 00:00 0 [stack]\n";
         let expected = ["/nix/store/x-glibc/lib", "/opt/with space"].map(PathBuf::from);
-        assert_eq!(loaded_folders(maps), expected.into());
+        assert_eq!(folders_in(maps), expected.into());
     }
 
     #[test]

@@ -184,9 +184,9 @@ impl Lab {
                 jobs: None,
                 stop,
                 on_written: &mut |path, sha256| {
-                    let file = std::fs::read(self.run_dir().join(path)).unwrap();
-                    assert_eq!(harness::hash::sha256(&file), sha256);
-                    written.borrow_mut().push(path.to_owned());
+                    written
+                        .borrow_mut()
+                        .push((path.to_owned(), sha256.to_owned()));
                     Ok(())
                 },
                 on_progress: &|progress| {
@@ -197,7 +197,15 @@ impl Lab {
             },
         );
         let planned = *planned.lock().unwrap();
-        (result, written.into_inner(), planned)
+        // The journal hears of a file before it is there: the digest is that of what then came.
+        let (files, digests): (Vec<String>, Vec<String>) = written.into_inner().into_iter().unzip();
+        if result.is_ok() {
+            for (path, sha256) in files.iter().zip(digests) {
+                let file = std::fs::read(self.run_dir().join(path)).unwrap();
+                assert_eq!(harness::hash::sha256(&file), sha256);
+            }
+        }
+        (result, files, planned)
     }
 
     /// Content of a library of the row.

@@ -571,7 +571,13 @@ fn a_worker_whose_cpu_is_taken_away_brings_no_measurement() {
     let boot = boot_or_skip!(two_cpus());
     let events = boot.text("stolen");
     let failure = failure(&events).unwrap_or_else(|| panic!("it went on: {events}"));
-    assert_eq!(failure.code, FailureCode::Pin, "{}", failure.text);
+    // A changed affinity is the library's doing or the machine's: the worker cannot tell, and says what it saw.
+    let said = &failure.text;
+    match failure.code {
+        FailureCode::Pin => {}
+        FailureCode::Contract => assert!(said.contains("affinity was changed"), "{said}"),
+        other => panic!("{other:?}: {said}"),
+    }
     let measured = bodies(&events)
         .iter()
         .any(|body| matches!(body, Body::Measured(_)));

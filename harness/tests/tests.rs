@@ -11,6 +11,7 @@ mod import;
 mod kat_faults;
 mod plan;
 mod process;
+mod readme;
 mod report;
 mod run;
 mod support;

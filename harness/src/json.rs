@@ -113,8 +113,32 @@ pub fn parse(bytes: &[u8]) -> Result<Value<'_>, JsonError> {
         bytes,
         at: 0,
         path: Vec::new(),
+        stop: usize::MAX,
     };
     parser.document().map_err(|fault| parser.error(fault))
+}
+
+/// JSON pointer of the value at a line and column (from 1) of a document.
+pub fn pointer_at(bytes: &[u8], line: usize, column: usize) -> String {
+    let start: usize = bytes
+        .split_inclusive(|&b| b == b'\n')
+        .take(line.saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum();
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return String::new();
+    };
+    let mut parser = Parser {
+        text,
+        bytes,
+        at: 0,
+        path: Vec::new(),
+        stop: start + column.saturating_sub(1),
+    };
+    match parser.document() {
+        Ok(_) => String::new(),
+        Err(fault) => parser.error(fault).pointer,
+    }
 }
 
 /// Line and column of a byte, from 1.
@@ -140,6 +164,8 @@ struct Parser<'a> {
     bytes: &'a [u8],
     at: usize,
     path: Vec<Step<'a>>,
+    /// Byte at which reading ends with [`Fault::End`].
+    stop: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -186,6 +212,14 @@ impl<'a> Parser<'a> {
     }
 
     fn value(&mut self) -> Result<Value<'a>, Fault> {
+        let value = self.value_before()?;
+        match self.at > self.stop {
+            true => Err(Fault::End),
+            false => Ok(value),
+        }
+    }
+
+    fn value_before(&mut self) -> Result<Value<'a>, Fault> {
         match self.peek()? {
             b'{' => self.object(),
             b'[' => self.array(),
@@ -635,6 +669,15 @@ mod tests {
             (error.line, error.column, error.fault),
             (2, 7, Fault::Encoding)
         );
+    }
+
+    #[test]
+    fn a_place_in_the_text_has_a_pointer() {
+        let text = b"{\n \"a\": [1,\n  {\"b\": true}],\n \"c\": 2\n}";
+        for (line, column, pointer) in [(2, 8, "/a/0"), (3, 10, "/a/1/b"), (4, 7, "/c"), (9, 9, "")]
+        {
+            assert_eq!(pointer_at(text, line, column), pointer, "{line} {column}");
+        }
     }
 
     #[test]

@@ -2,12 +2,299 @@
 //!
 //! Nothing here uses what measures or plans: not [`crate::stats`], not [`crate::plan`], not
 //! [`crate::dataset`]. The evidence is read as plain JSON ([`crate::json`]), so that a mistake in the
-//! types of the evidence cannot hide itself.
+//! types of the evidence cannot hide itself; the types serve to say what shape a file must have.
+//!
+//! | file | checks |
+//! |---|---|
+//! | `chain.rs` | journal, manifest, seal |
+//! | `files.rs` | what may lie in a dataset |
+//! | `shape.rs` | schema, form, reasons of nulls |
+//! | `facts.rs` | campaign, builds, sessions: what others are held against |
+//! | `head.rs` | the common head |
+//! | `timing.rs` | timing records |
+//! | `other.rs` | KAT, calibration, memory, profile |
+//! | `cross.rs` | what several files say of one thing |
+//! | `imported.rs` | imports: derived again from their source |
+//! | `schema2.rs` | the rules of the public campaign's format |
 
+mod chain;
+mod cross;
+mod facts;
 pub mod files;
 mod finding;
+mod head;
+mod imported;
 pub mod number;
+mod other;
 pub mod schema2;
+mod shape;
 pub mod text;
+mod timing;
 
 pub use finding::{Finding, Findings, Severity};
+
+use crate::json::Value;
+use cross::Evidence;
+use facts::Facts;
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use shape::Form;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The size catalogue below the root of a campaign.
+const CATALOGUE: &str = "performance/external_sizes.csv";
+
+/// What an audit found.
+#[derive(Debug, serde::Serialize)]
+pub struct Report {
+    /// The dataset.
+    pub dataset: PathBuf,
+    /// Its seal; null where there is none.
+    pub seal: Option<String>,
+    /// Whether its numbers could be recomputed: cells without trials cannot.
+    pub auditable: bool,
+    /// Files examined.
+    pub files: usize,
+    /// In order of file and place.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Whether a finding refutes the evidence.
+    pub fn is_refuted(&self) -> bool {
+        cross::refuted(&self.findings)
+    }
+}
+
+/// Audits a run or a dataset; pages are not looked at.
+pub fn audit(path: &Path) -> Report {
+    let listing = files::list(path, &chain::NOT_COVERED);
+    let mut findings = listing.findings;
+    let journal = chain::journal(path, &mut findings);
+    let manifest = chain::manifest(path, &journal, &mut findings);
+    let seal = chain::seal(path, &journal, &mut findings);
+    chain::coverage(&listing.files, &manifest, &journal, &mut findings);
+    let mut audit = Audit {
+        root: path,
+        manifest: &manifest,
+        facts: Facts {
+            sizes: catalogue(path),
+            ..Facts::default()
+        },
+    };
+    audit.first(&listing.files, &mut findings);
+    let evidence = audit.rest(&listing.files, &mut findings);
+    findings.append(&mut cross::check(&evidence, &audit.facts, &journal));
+    let auditable = audit.facts.class != "aggregate";
+    imported::check(path, &audit.facts.class, &mut findings);
+    findings.sort_by(|a, b| (&a.file, &a.pointer).cmp(&(&b.file, &b.pointer)));
+    Report {
+        dataset: path.to_owned(),
+        seal,
+        auditable,
+        files: listing.files.len(),
+        findings,
+    }
+}
+
+/// The size catalogue of the nearest folder above the dataset that has one.
+fn catalogue(path: &Path) -> BTreeMap<String, facts::Sizes> {
+    let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let text = absolute
+        .ancestors()
+        .find_map(|folder| std::fs::read_to_string(folder.join(CATALOGUE)).ok());
+    text.map(|text| facts::sizes(&text)).unwrap_or_default()
+}
+
+struct Audit<'a> {
+    root: &'a Path,
+    manifest: &'a BTreeMap<String, String>,
+    facts: Facts,
+}
+
+/// What is kept of a file when its bytes are gone.
+struct Seen {
+    path: String,
+    sha256: String,
+    findings: Vec<Finding>,
+    what: What,
+}
+
+enum What {
+    Kat(head::Head, other::Kat),
+    Calibrate(head::Head, other::Calibration),
+    Timing(head::Head, timing::Record),
+    Memory(head::Head),
+    Profile(head::Head),
+    Nothing,
+}
+
+impl Audit<'_> {
+    /// Reads a file and holds its digest against the manifest.
+    fn read(&self, path: &str, f: &mut Findings) -> Option<(Vec<u8>, String)> {
+        match files::read(self.root, path, files::LARGEST) {
+            Ok(bytes) => {
+                let digest = const_hex::encode(Sha256::digest(&bytes));
+                if let Some(expected) = self.manifest.get(path).filter(|d| **d != digest) {
+                    f.error(
+                        "",
+                        "the digest of a file is that of the manifest",
+                        expected,
+                        &digest,
+                    );
+                }
+                Some((bytes, digest))
+            }
+            Err(error) => {
+                f.error("", "a file can be read", "", error);
+                None
+            }
+        }
+    }
+
+    /// The files that others are held against.
+    fn first(&mut self, there: &BTreeMap<String, u64>, findings: &mut Vec<Finding>) {
+        let mut paths = vec!["campaign.json".to_owned(), "build.json".to_owned()];
+        paths.extend(
+            there
+                .keys()
+                .filter(|path| Form::of(path) == Form::Environment)
+                .cloned(),
+        );
+        for path in paths {
+            let mut f = Findings::of(&path);
+            if !there.contains_key(&path) {
+                let needed = path == "campaign.json" || self.facts.class != "aggregate";
+                if needed {
+                    f.error("", "a dataset has this file", "a file", "none");
+                }
+            } else if let Some((bytes, digest)) = self.read(&path, &mut f) {
+                self.facts.digests.insert(path.clone(), digest);
+                let form = Form::of(&path);
+                if let Some(value) = shape::check(form, &bytes, &mut f) {
+                    match form {
+                        Form::Campaign => self.facts.campaign(&value, &mut f),
+                        Form::Build => self.facts.build(&value, &mut f),
+                        _ => self.facts.session(&path, &value, &mut f),
+                    }
+                }
+            }
+            findings.append(&mut f.list);
+        }
+    }
+
+    /// All other files, on all CPUs.
+    fn rest(&mut self, there: &BTreeMap<String, u64>, findings: &mut Vec<Finding>) -> Evidence {
+        let first = [Form::Campaign, Form::Build, Form::Environment];
+        let paths: Vec<&String> = there
+            .keys()
+            .filter(|path| !first.contains(&Form::of(path)))
+            .collect();
+        let seen: Vec<Seen> = paths.par_iter().map(|path| self.one(path)).collect();
+        let mut evidence = Evidence::default();
+        for file in seen {
+            findings.extend(file.findings);
+            self.facts.digests.insert(file.path.clone(), file.sha256);
+            let key = |head: &head::Head| {
+                (
+                    head.identity.clone(),
+                    head.operation.clone().unwrap_or_default(),
+                )
+            };
+            match file.what {
+                What::Kat(head, kat) => {
+                    evidence.kat.insert(file.path, (head, kat));
+                }
+                What::Calibrate(head, calibration) => {
+                    evidence.calibrate.insert(key(&head), calibration);
+                }
+                What::Timing(head, record) => {
+                    evidence.timing.insert(file.path, (head, record));
+                }
+                What::Memory(head) => {
+                    evidence.memory.insert(key(&head));
+                }
+                What::Profile(head) => {
+                    evidence.profile.insert(key(&head));
+                }
+                What::Nothing => {}
+            }
+        }
+        evidence
+    }
+
+    fn one(&self, path: &str) -> Seen {
+        let mut f = Findings::of(path);
+        let read = self.read(path, &mut f);
+        let form = Form::of(path);
+        let (what, sha256) = match read {
+            None => (What::Nothing, String::new()),
+            Some((bytes, digest)) => (self.examine(form, path, &bytes, &mut f), digest),
+        };
+        Seen {
+            path: path.to_owned(),
+            sha256,
+            findings: f.list,
+            what,
+        }
+    }
+
+    fn examine(&self, form: Form, path: &str, bytes: &[u8], f: &mut Findings) -> What {
+        match form {
+            Form::Unknown => {
+                f.error("", "a dataset holds evidence only", "a known place", path);
+                return What::Nothing;
+            }
+            Form::Source => return What::Nothing,
+            Form::Log => {
+                self.log(bytes, f);
+                return What::Nothing;
+            }
+            _ => {}
+        }
+        let Some(value) = shape::check(form, bytes, f) else {
+            return What::Nothing;
+        };
+        if matches!(form, Form::Cells | Form::Fit) {
+            return What::Nothing;
+        }
+        let head = head::check(form, path, &value, &self.facts, f);
+        match form {
+            Form::Kat => {
+                let log = value.get("log").and_then(Value::str).unwrap_or_default();
+                let log = files::read(self.root, &log, files::LARGEST).ok();
+                let kat = other::kat(&value, &head, &self.facts, log.as_deref(), f);
+                What::Kat(head, kat)
+            }
+            Form::Calibrate => {
+                let calibration = other::calibrate(&value, &head, &self.facts, f);
+                What::Calibrate(head, calibration)
+            }
+            Form::Timing => {
+                let record = timing::check(&value, &head, &self.facts, f);
+                What::Timing(head, record)
+            }
+            Form::Memory => {
+                other::memory(&value, &head, &self.facts, f);
+                What::Memory(head)
+            }
+            Form::Profile => {
+                other::profile(&value, &head, &self.facts, f);
+                What::Profile(head)
+            }
+            _ => What::Nothing,
+        }
+    }
+
+    fn log(&self, bytes: &[u8], f: &mut Findings) {
+        match std::str::from_utf8(bytes) {
+            Ok(log) => {
+                if let Some(word) = text::local_path(log) {
+                    f.error("", "no file holds a path of a machine", "", word);
+                }
+            }
+            Err(error) => f.error("", "a log is UTF-8", "", error),
+        }
+    }
+}

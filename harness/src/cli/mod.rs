@@ -100,6 +100,8 @@ pub enum Command {
     Templates(templates::Args),
     /// Copy a sealed run into performance/data
     Publish(publish::Args),
+    /// Recompute every published number from the raw evidence
+    Audit(audit::Args),
     /// Bring evidence of another tool, or published cells, into performance/data
     Import(import::Args),
     /// Print the JSON schema of an evidence file
@@ -123,6 +125,7 @@ pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Report(args) => report::run(args, global),
         Command::Templates(args) => templates::run(args, global),
         Command::Publish(args) => publish::run(args, global),
+        Command::Audit(args) => audit::run(args, global),
         Command::Import(args) => import::run(args, global),
         Command::Schema(args) => schema::run(args, global),
     }

@@ -54,13 +54,15 @@ pub fn tukey(values: &[f64], p25: f64, p75: f64) -> Tukey {
     }
 }
 
-/// Student's t(0.975, df) for `df` >= 1 degrees of freedom (fractions allowed).
+/// Student's t(0.975, df) for `df` >= 1 degrees of freedom (fractions allowed), rounded to 14 significant
+/// digits: what two programs with other algorithms agree on.
 pub fn student_t_975(df: f64) -> f64 {
     let t = StudentsT::new(0.0, 1.0, df).expect("degrees of freedom are positive and finite");
     // statrs inverts by bisection on its cdf; one Newton step settles the last digits.
     let start = t.inverse_cdf(0.975);
     let density = statrs::distribution::Continuous::pdf(&t, start);
-    start - (t.cdf(start) - 0.975) / density
+    let settled = start - (t.cdf(start) - 0.975) / density;
+    format!("{settled:.13e}").parse().unwrap_or(settled)
 }
 
 #[cfg(test)]

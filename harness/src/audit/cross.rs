@@ -1,0 +1,491 @@
+//! What several files say of one thing: libraries, KAT results, sizes, costs, hosts, rows.
+
+use super::chain::Journal;
+use super::facts::{Facts, Sizes};
+use super::finding::{Finding, Findings, Severity};
+use super::head::Head;
+use super::other::{Calibration, Kat};
+use super::timing::Record;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What was read from each file.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    /// KAT evidence by path.
+    pub kat: BTreeMap<String, (Head, Kat)>,
+    /// Calibrations by identity and operation.
+    pub calibrate: BTreeMap<(String, String), Calibration>,
+    /// Timing records by path.
+    pub timing: BTreeMap<String, (Head, Record)>,
+    /// Identity and operation of memory evidence.
+    pub memory: BTreeSet<(String, String)>,
+    /// Identity and operation of profiles.
+    pub profile: BTreeSet<(String, String)>,
+}
+
+const OPERATIONS: [&str; 3] = ["keygen", "sign", "verify"];
+
+/// Whether evidence under this operation key was asked for.
+fn wanted(facts: &Facts, journal: &Journal, key: &str) -> bool {
+    let subset = |pattern: &String| regex::Regex::new(pattern).is_ok_and(|p| p.is_match(key));
+    facts.only.as_ref().is_none_or(|only| only.is_match(key)) && journal.subsets.iter().all(subset)
+}
+
+/// All checks between files.
+pub fn check(evidence: &Evidence, facts: &Facts, journal: &Journal) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, (head, record)) in &evidence.timing {
+        let mut f = Findings::of(path);
+        kat_of(head, record, evidence, facts, &mut f);
+        library(head, record, facts, &mut f);
+        cost(head, record, evidence, facts, &mut f);
+        sizes(head, record, facts, &mut f);
+        attempts(path, head, record, facts, journal, &mut f);
+        ready(head, record, facts, &mut f);
+        findings.append(&mut f.list);
+    }
+    one_value_each(evidence, &mut findings);
+    outputs(evidence, &mut findings);
+    if facts.class != "aggregate" {
+        rows(evidence, facts, journal, &mut findings);
+        builds(facts, &mut findings);
+        campaign(facts, journal, &mut findings);
+    }
+    findings
+}
+
+/// KAT and timing name the same library, and the result may be timed.
+fn kat_of(head: &Head, record: &Record, evidence: &Evidence, facts: &Facts, f: &mut Findings) {
+    let Some((file, digest, result)) = &record.kat else {
+        if head.status == "complete" {
+            f.error(
+                "/kat",
+                "what was timed has KAT evidence",
+                "a reference",
+                "null",
+            );
+        }
+        return;
+    };
+    let Some((of, kat)) = evidence.kat.get(file) else {
+        f.error("/kat/file", "the KAT evidence is there", "a file", file);
+        return;
+    };
+    let actual = facts.digests.get(file).cloned().unwrap_or_default();
+    if actual != *digest {
+        f.error(
+            "/kat/sha256",
+            "the digest is that of the KAT evidence",
+            actual,
+            digest,
+        );
+    }
+    if kat.result != *result {
+        f.error(
+            "/kat/result",
+            "the result is that of the KAT evidence",
+            &kat.result,
+            result,
+        );
+    }
+    if of.identity != head.identity || kat.library != "timed" {
+        f.error(
+            "/kat/file",
+            "the KAT evidence is of the timed library of this identity",
+            &head.identity,
+            &of.identity,
+        );
+    }
+    if record.library.as_ref() != Some(&kat.sha256) {
+        let found = format!("{:?}", record.library);
+        f.error(
+            "/libraries/timed",
+            "KAT and timing are of one library",
+            &kat.sha256,
+            found,
+        );
+    }
+    let allowed = kat.result == "PASS"
+        || facts
+            .issues
+            .contains(&(head.subject.clone(), kat.result.clone()));
+    if !allowed {
+        f.error(
+            "/kat/result",
+            "only what passes its KAT is timed, or what campaign.json allows for",
+            "PASS",
+            &kat.result,
+        );
+    }
+}
+
+fn library(head: &Head, record: &Record, facts: &Facts, f: &mut Findings) {
+    let built = facts
+        .builds
+        .get(&head.identity)
+        .and_then(|b| b.libraries.get("timed"));
+    if record.library.as_ref() != built {
+        f.error(
+            "/libraries/timed",
+            "the library is the one of build.json",
+            format!("{built:?}"),
+            format!("{:?}", record.library),
+        );
+    }
+}
+
+fn cost(head: &Head, record: &Record, evidence: &Evidence, facts: &Facts, f: &mut Findings) {
+    if facts.class == "imported" || facts.study {
+        return;
+    }
+    let key = (
+        head.identity.clone(),
+        head.operation.clone().unwrap_or_default(),
+    );
+    let Some(calibration) = evidence.calibrate.get(&key) else {
+        if head.status == "complete" {
+            f.error(
+                "/plan/cost_s",
+                "what was timed was calibrated",
+                "a calibration",
+                "none",
+            );
+        }
+        return;
+    };
+    let expected = (
+        calibration.cost_s,
+        calibration
+            .preparation_s
+            .filter(|_| calibration.cost_s.is_some()),
+    );
+    if record.cost != expected {
+        f.error(
+            "/plan/cost_s",
+            "the cost is the calibrated one",
+            format!("{expected:?}"),
+            format!("{:?}", record.cost),
+        );
+    }
+    if record.library.as_ref() != Some(&calibration.library) {
+        let found = format!("{:?}", record.library);
+        f.error(
+            "/libraries/timed",
+            "calibration and timing are of one library",
+            &calibration.library,
+            found,
+        );
+    }
+}
+
+/// Claimed sizes against published ones.
+fn sizes(head: &Head, record: &Record, facts: &Facts, f: &mut Findings) {
+    let (Some([public_key, _, signature]), Some(known)) =
+        (record.sizes, facts.sizes.get(&head.subject))
+    else {
+        if record.sizes.is_none() && head.status == "complete" {
+            f.error(
+                "/sizes",
+                "a timed library states its sizes",
+                "sizes",
+                "null",
+            );
+        }
+        return;
+    };
+    let Sizes {
+        public_key: known_key,
+        signature: known_signature,
+        basis,
+    } = known;
+    for (key, published, claimed) in [
+        ("public_key_bytes", known_key, public_key),
+        ("signature_bytes", known_signature, signature),
+    ] {
+        let Some(published) = published else { continue };
+        let agrees = match (basis.as_str(), key) {
+            ("nominal-variable", "signature_bytes") => true,
+            _ => claimed == *published,
+        };
+        if !agrees {
+            f.error(
+                format!("/sizes/{key}"),
+                "the API claims the published size",
+                published,
+                claimed,
+            );
+        }
+    }
+}
+
+/// Workers that the journal saw start are the attempts of the record.
+fn attempts(
+    path: &str,
+    head: &Head,
+    record: &Record,
+    facts: &Facts,
+    journal: &Journal,
+    f: &mut Findings,
+) {
+    if facts.class == "imported" || facts.class == "emulated" || facts.study {
+        return;
+    }
+    let _ = head;
+    let none = BTreeMap::new();
+    let begun = journal.attempts.get(path).unwrap_or(&none);
+    for (trial, &attempts) in record.attempts.iter().enumerate() {
+        let started = begun.get(&(trial as u64)).copied().unwrap_or(0);
+        if started != attempts {
+            let rule = "the record has every attempt that the journal saw begin";
+            f.error(format!("/trials/{trial}/attempts"), rule, started, attempts);
+        }
+    }
+    if let Some(trial) = begun
+        .keys()
+        .find(|&&trial| trial >= record.attempts.len() as u64)
+    {
+        f.error(
+            "/trials",
+            "the record has every trial that the journal saw begin",
+            trial + 1,
+            record.attempts.len(),
+        );
+    }
+}
+
+fn ready(head: &Head, record: &Record, facts: &Facts, f: &mut Findings) {
+    if facts.class == "imported" || head.sessions.is_empty() {
+        return;
+    }
+    let ready = head
+        .sessions
+        .iter()
+        .all(|k| facts.sessions.get(k).is_some_and(|s| s.ready));
+    if record.host_ready == Some(true) && !ready {
+        f.error(
+            "/host_ready",
+            "a host is ready by the check of its session",
+            ready,
+            "true",
+        );
+    }
+}
+
+/// Records of one identity agree in sizes; records of one parameter set are on one CPU.
+fn one_value_each(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let mut sizes = BTreeMap::new();
+    for (path, (head, record)) in &evidence.timing {
+        let mut f = Findings::of(path);
+        if let Some(own) = record.sizes {
+            let first = *sizes.entry(&head.identity).or_insert(own);
+            if first != own {
+                f.error(
+                    "/sizes",
+                    "all operations of a library state the same sizes",
+                    format!("{first:?}"),
+                    format!("{own:?}"),
+                );
+            }
+        }
+        findings.append(&mut f.list);
+    }
+}
+
+/// Trial 0's outputs are the same for every code of a parameter set.
+fn outputs(evidence: &Evidence, findings: &mut Vec<Finding>) {
+    let mut first = BTreeMap::<String, (&String, &[String; 3])>::new();
+    for ((identity, operation), calibration) in &evidence.calibrate {
+        let Some(outputs) = &calibration.outputs else {
+            continue;
+        };
+        let subject = identity.split('/').take(2).collect::<Vec<_>>().join("/");
+        match first.get(&subject) {
+            Some((other, theirs)) if *theirs != outputs => {
+                let mut f = Findings::of(&format!("calibrate of {identity}/{operation}"));
+                f.error(
+                    "/outputs",
+                    format!("every code gives the outputs of {other}"),
+                    theirs.join(" "),
+                    outputs.join(" "),
+                );
+                findings.append(&mut f.list);
+            }
+            Some(_) => {}
+            None => {
+                first.insert(subject, (identity, outputs));
+            }
+        }
+    }
+}
+
+/// What became of each row is what its evidence shows.
+fn rows(evidence: &Evidence, facts: &Facts, journal: &Journal, findings: &mut Vec<Finding>) {
+    let measured: BTreeMap<(String, String), &Head> = evidence
+        .timing
+        .values()
+        .filter(|(_, record)| !record.aa)
+        .map(|(head, _)| {
+            (
+                (
+                    head.identity.clone(),
+                    head.operation.clone().unwrap_or_default(),
+                ),
+                head,
+            )
+        })
+        .collect();
+    let mut f = Findings::of("campaign.json");
+    for (identity, (status, _)) in &facts.rows {
+        let pointer = format!("/rows ({identity})");
+        let keys = OPERATIONS.map(|o| (identity.clone(), o.to_owned()));
+        let keys: Vec<_> = keys
+            .iter()
+            .filter(|(i, o)| wanted(facts, journal, &format!("{i}/{o}")))
+            .collect();
+        if status != "complete" || facts.study {
+            continue;
+        }
+        for key in keys {
+            match measured.get(key) {
+                None => f.error(
+                    &pointer,
+                    "a complete row is measured",
+                    format!("a record of {}", key.1),
+                    "none",
+                ),
+                Some(head) if head.status != "complete" && facts.class != "emulated" => {
+                    f.error(
+                        &pointer,
+                        "a complete row has complete records",
+                        "complete",
+                        &head.status,
+                    );
+                }
+                Some(_) => {}
+            }
+            if facts.class != "imported" {
+                for (phase, there) in [("memory", &evidence.memory), ("profile", &evidence.profile)]
+                {
+                    if !there.contains(key) {
+                        f.error(
+                            &pointer,
+                            "a complete row has all its evidence",
+                            format!("{phase} of {}", key.1),
+                            "none",
+                        );
+                    }
+                }
+            }
+        }
+        if !facts.builds.contains_key(identity) {
+            f.error(
+                &pointer,
+                "a complete row was built",
+                "a row of build.json",
+                "none",
+            );
+        }
+    }
+    findings.append(&mut f.list);
+}
+
+fn builds(facts: &Facts, findings: &mut Vec<Finding>) {
+    let mut f = Findings::of("build.json");
+    for (identity, build) in &facts.builds {
+        let row = facts.rows.get(identity).map(|(status, _)| status.as_str());
+        if row == Some("complete") && build.status != "complete" {
+            f.error(
+                format!("/rows ({identity})"),
+                "a complete row was built",
+                "complete",
+                &build.status,
+            );
+        }
+    }
+    findings.append(&mut f.list);
+}
+
+/// The campaign against its journal.
+fn campaign(facts: &Facts, journal: &Journal, findings: &mut Vec<Finding>) {
+    let mut f = Findings::of("campaign.json");
+    let tokens: BTreeSet<Option<&String>> = facts
+        .sessions
+        .values()
+        .map(|s| s.host_token.as_ref())
+        .collect();
+    if tokens.len() > 1 {
+        f.error("/system", "all sessions are of one host", 1, tokens.len());
+    }
+    let told: Vec<Option<&String>> = facts
+        .sessions
+        .values()
+        .map(|s| s.host_token.as_ref())
+        .collect();
+    let seen: Vec<Option<&String>> = journal.sessions.iter().map(Some).collect();
+    if !journal.imported && told != seen {
+        f.error(
+            "",
+            "every session of the journal has its environment file",
+            format!("{seen:?}"),
+            format!("{told:?}"),
+        );
+    }
+    let numbered = facts
+        .sessions
+        .keys()
+        .copied()
+        .eq(0..facts.sessions.len() as u64);
+    if !numbered || facts.sessions.is_empty() {
+        f.error(
+            "",
+            "sessions are numbered from 0",
+            facts.sessions.len(),
+            format!("{:?}", facts.sessions.keys()),
+        );
+    }
+    let imported = facts.class == "imported";
+    if imported != journal.imported {
+        f.error(
+            "/class",
+            "an import's journal says that it is one",
+            journal.imported,
+            &facts.class,
+        );
+    }
+    if let (Some((start, end)), Some(first), Some(last)) =
+        (facts.period, journal.first_ns, journal.last_ns)
+    {
+        // The end is written before the seal, the start after the first line.
+        if !imported && (start < first || end > last) {
+            f.error(
+                "/ended_utc",
+                "the campaign lies between the first and the last line of its journal",
+                format!("{first} to {last}"),
+                format!("{start} to {end}"),
+            );
+        }
+    }
+    if let (Some(begun), Some(plan)) = (&journal.begun, &facts.plan) {
+        for (key, expected, found) in [
+            ("plan", &begun.plan, &plan.name),
+            ("system", &begun.system, &facts.system),
+        ] {
+            if expected != found && !(key == "plan" && facts.study) {
+                f.error(
+                    format!("/{key}"),
+                    "campaign.json is of the run that the journal began",
+                    expected,
+                    found,
+                );
+            }
+        }
+    }
+    findings.append(&mut f.list);
+}
+
+/// Whether any finding refutes the evidence.
+pub fn refuted(findings: &[Finding]) -> bool {
+    findings
+        .iter()
+        .any(|finding| finding.severity == Severity::Error)
+}

@@ -1,0 +1,423 @@
+//! What one file says and others are held against: campaign, builds, sessions, sizes.
+
+use super::finding::Findings;
+use super::text::utc_ns;
+use crate::json::Value;
+use regex::Regex;
+use std::collections::BTreeMap;
+
+/// Facts of the whole dataset.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// Id of the system.
+    pub system: String,
+    /// What the machine was to the campaign.
+    pub class: String,
+    /// Whether it is a study.
+    pub study: bool,
+    /// First and last moment, nanoseconds since the epoch.
+    pub period: Option<(i128, i128)>,
+    /// The plan; none in imports.
+    pub plan: Option<Plan>,
+    /// `--only`, where it can be read.
+    pub only: Option<Regex>,
+    /// Measured CPUs.
+    pub cpus: Vec<u64>,
+    /// Whose code each candidate is.
+    pub origins: BTreeMap<String, String>,
+    /// KAT results that are allowed for, by `candidate/label`.
+    pub issues: Vec<(String, String)>,
+    /// Status and reason code of each identity.
+    pub rows: BTreeMap<String, (String, Option<String>)>,
+    /// What was built, by identity.
+    pub builds: BTreeMap<String, Build>,
+    /// Sessions by number.
+    pub sessions: BTreeMap<u64, Session>,
+    /// Published sizes by `candidate/label`.
+    pub sizes: BTreeMap<String, Sizes>,
+    /// SHA-256 of every file as it is.
+    pub digests: BTreeMap<String, String>,
+}
+
+/// The plan of the campaign.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[allow(missing_docs)] // the keys of `plan` in campaign.json
+pub struct Plan {
+    pub name: String,
+    pub trials: u64,
+    pub target_s: f64,
+    pub min_total: u64,
+    pub max_iterations: u64,
+    pub budget_s: f64,
+    pub repeats: u64,
+    pub iterations: Option<u64>,
+    pub timeout_floor_s: f64,
+    pub verdicts: bool,
+    pub keys: u64,
+    pub keys_expensive: u64,
+    pub keys_limit_s: f64,
+    pub min_clock_ratio: f64,
+    pub min_cpu_per_wall: f64,
+    pub involuntary_switches_per_s: f64,
+    pub steal_percent: f64,
+}
+
+/// One identity of `build.json`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Build {
+    /// `complete`, `failed`, `skipped`.
+    pub status: String,
+    /// SHA-256 of its libraries by kind.
+    pub libraries: BTreeMap<String, String>,
+    /// `elf` as written, for equality.
+    pub elf: Option<Vec<(String, Option<u64>)>>,
+    /// Symbol and reported name of the wrapped functions.
+    pub wrapped: Vec<(String, String)>,
+    /// Whether the profile and memory libraries lack `-flto`.
+    pub lto_removed: Option<bool>,
+}
+
+/// One session.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Session {
+    /// SHA-256 of its file.
+    pub sha256: String,
+    /// The machine, salted.
+    pub host_token: Option<String>,
+    /// Clock of the CPUs whose frequency is held, hertz.
+    pub clocks: BTreeMap<u64, f64>,
+    /// Whether the host was as it should be.
+    pub ready: bool,
+    /// CPUs online.
+    pub online: u64,
+}
+
+/// A row of the size catalogue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Public key, bytes.
+    pub public_key: Option<u64>,
+    /// Signature, bytes.
+    pub signature: Option<u64>,
+    /// `encoded`, `maximum-variable`, `nominal-variable`.
+    pub basis: String,
+}
+
+/// Text of a member.
+pub fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key)?.str().map(|s| s.into_owned())
+}
+
+impl Facts {
+    /// Takes `campaign.json`.
+    pub fn campaign(&mut self, value: &Value, f: &mut Findings) {
+        self.system = text(value, "system").unwrap_or_default();
+        self.class = text(value, "class").unwrap_or_default();
+        self.study = value.get("study").is_some_and(|s| !s.is_null());
+        self.cpus = value
+            .get("cpus")
+            .map_or(&[][..], Value::items)
+            .iter()
+            .filter_map(Value::u64)
+            .collect();
+        self.plan = value.get("plan").and_then(plan);
+        if let Some(pattern) = text(value, "only") {
+            self.only = Regex::new(&pattern)
+                .map_err(|error| {
+                    f.error("/only", "the selection is a regular expression", "", error)
+                })
+                .ok();
+        }
+        let time = |key: &str| value.get(key).and_then(Value::str).and_then(|t| utc_ns(&t));
+        match (time("started_utc"), time("ended_utc")) {
+            (Some(start), Some(end)) if start <= end => self.period = Some((start, end)),
+            (start, end) => f.error(
+                "/ended_utc",
+                "a campaign has a start and ends after it",
+                format!("after {start:?}"),
+                format!("{end:?}"),
+            ),
+        }
+        for candidate in value.get("candidates").map_or(&[][..], Value::items) {
+            self.candidate(candidate);
+        }
+        for (index, row) in value
+            .get("rows")
+            .map_or(&[][..], Value::items)
+            .iter()
+            .enumerate()
+        {
+            self.row(index, row, f);
+        }
+    }
+
+    fn candidate(&mut self, candidate: &Value) {
+        let id = text(candidate, "id").unwrap_or_default();
+        for issue in candidate.get("kat_issues").map_or(&[][..], Value::items) {
+            let label = text(issue, "instance").unwrap_or_default();
+            let result = text(issue, "result").unwrap_or_default();
+            self.issues.push((format!("{id}/{label}"), result));
+        }
+        self.origins
+            .insert(id, text(candidate, "origin").unwrap_or_default());
+    }
+
+    fn row(&mut self, index: usize, row: &Value, f: &mut Findings) {
+        let identity = text(row, "identity").unwrap_or_default();
+        let status = text(row, "status").unwrap_or_default();
+        let code = row.get("reason").and_then(|r| text(r, "code"));
+        if (status == "complete") != code.is_none() {
+            f.error(
+                format!("/rows/{index}/reason"),
+                "what is not complete has a reason",
+                &status,
+                format!("{code:?}"),
+            );
+        }
+        let candidate = identity.split('/').next().unwrap_or_default();
+        if !self.origins.contains_key(candidate) {
+            f.error(
+                format!("/rows/{index}/identity"),
+                "a row is of a candidate of the campaign",
+                "",
+                &identity,
+            );
+        }
+        if self.rows.insert(identity.clone(), (status, code)).is_some() {
+            f.error(
+                format!("/rows/{index}/identity"),
+                "an identity is there once",
+                "",
+                identity,
+            );
+        }
+    }
+
+    /// Takes `build.json`.
+    pub fn build(&mut self, value: &Value, f: &mut Findings) {
+        for (index, row) in value
+            .get("rows")
+            .map_or(&[][..], Value::items)
+            .iter()
+            .enumerate()
+        {
+            let identity = text(row, "identity").unwrap_or_default();
+            if !self.rows.contains_key(&identity) {
+                f.error(
+                    format!("/rows/{index}/identity"),
+                    "what was built is a row of campaign.json",
+                    "",
+                    &identity,
+                );
+            }
+            let build = build_row(index, row, f);
+            if self.builds.insert(identity.clone(), build).is_some() {
+                f.error(
+                    format!("/rows/{index}/identity"),
+                    "an identity is there once",
+                    "",
+                    identity,
+                );
+            }
+        }
+        let system = text(value, "system").unwrap_or_default();
+        if system != self.system {
+            f.error("/system", "one system in a dataset", &self.system, system);
+        }
+    }
+
+    /// Takes `environment/<k>.json`.
+    pub fn session(&mut self, path: &str, value: &Value, f: &mut Findings) {
+        let number = value.get("k").and_then(Value::u64).unwrap_or_default();
+        if path != format!("environment/{number}.json") {
+            f.error("/k", "a session's file has its number", path, number);
+        }
+        let clock = |cpu: &Value| {
+            let khz = |key: &str| cpu.get(key).and_then(Value::u64);
+            let (low, high) = (khz("min_khz")?, khz("max_khz")?);
+            (low == high).then_some((cpu.get("cpu")?.u64()?, high as f64 * 1e3))
+        };
+        let started = value
+            .get("started_utc")
+            .and_then(Value::str)
+            .and_then(|t| utc_ns(&t));
+        if started.is_none() {
+            f.error("/started_utc", "a session has its start", "a time", "none");
+        }
+        self.session_in_time(started, f);
+        let facts = Session {
+            sha256: self.digests.get(path).cloned().unwrap_or_default(),
+            host_token: text(value, "host_token"),
+            clocks: value
+                .get("cpus")
+                .map_or(&[][..], Value::items)
+                .iter()
+                .filter_map(clock)
+                .collect(),
+            ready: value.get("ready").and_then(Value::bool).unwrap_or(false),
+            online: value
+                .at(&["stable", "logical_cpus_online"])
+                .and_then(Value::u64)
+                .unwrap_or(0),
+        };
+        readiness(value, facts.ready, f);
+        self.sessions.insert(number, facts);
+    }
+
+    fn session_in_time(&self, started: Option<i128>, f: &mut Findings) {
+        // A session looks at the machine a moment before the campaign notes its start.
+        const MINUTE: i128 = 60_000_000_000;
+        if let Some(((start, end), at)) = self.period.zip(started) {
+            if at < start - 10 * MINUTE || at > end {
+                f.error(
+                    "/started_utc",
+                    "a session begins inside the campaign",
+                    start,
+                    at,
+                );
+            }
+        }
+    }
+}
+
+fn readiness(value: &Value, ready: bool, f: &mut Findings) {
+    let checks = value.get("check").map_or(&[][..], Value::items);
+    let bad = checks
+        .iter()
+        .filter_map(|check| text(check, "state"))
+        .any(|state| matches!(state.as_str(), "bad" | "unknown"));
+    if ready && bad {
+        f.error(
+            "/ready",
+            "a host is ready when no item of its check is bad or unknown",
+            false,
+            ready,
+        );
+    }
+}
+
+fn plan(value: &Value) -> Option<Plan> {
+    let number = |key: &str| value.get(key).and_then(Value::u64);
+    let real = |key: &str| value.get(key).and_then(Value::f64);
+    let limit = |key: &str| value.at(&["disturbed", key]).and_then(Value::f64);
+    Some(Plan {
+        name: text(value, "name")?,
+        trials: number("trials")?,
+        target_s: real("target_s")?,
+        min_total: number("min_total")?,
+        max_iterations: number("max_iterations")?,
+        budget_s: real("budget_s")?,
+        repeats: number("repeats")?,
+        iterations: number("iterations"),
+        timeout_floor_s: real("timeout_floor_s")?,
+        verdicts: value.get("verdicts")?.bool()?,
+        keys: number("keys")?,
+        keys_expensive: number("keys_expensive")?,
+        keys_limit_s: real("keys_limit_s")?,
+        min_clock_ratio: limit("min_clock_ratio")?,
+        min_cpu_per_wall: limit("min_cpu_per_wall")?,
+        involuntary_switches_per_s: limit("involuntary_switches_per_s")?,
+        steal_percent: limit("steal_percent")?,
+    })
+}
+
+fn build_row(index: usize, row: &Value, f: &mut Findings) -> Build {
+    let libraries: BTreeMap<String, String> = row
+        .get("libraries")
+        .map_or(&[][..], Value::members)
+        .iter()
+        .filter_map(|(kind, library)| Some((kind.decode().into_owned(), text(library, "sha256")?)))
+        .collect();
+    let status = text(row, "status").unwrap_or_default();
+    let reason = row.get("reason").is_some_and(|r| !r.is_null());
+    if (status == "complete") == reason {
+        f.error(
+            format!("/rows/{index}/reason"),
+            "what is not complete has a reason",
+            &status,
+            reason,
+        );
+    }
+    if status == "complete" && !libraries.contains_key("timed") {
+        f.error(
+            format!("/rows/{index}/libraries"),
+            "a build has its timed library",
+            "timed",
+            "none",
+        );
+    }
+    for (kind, digest) in &libraries {
+        if !super::text::is_digest(digest) {
+            f.error(
+                format!("/rows/{index}/libraries/{kind}/sha256"),
+                "a digest is a SHA-256",
+                "",
+                digest,
+            );
+        }
+    }
+    let elf = row.get("elf").filter(|elf| !elf.is_null()).map(elf);
+    if let Some(elf) = &elf {
+        sections(index, elf, f);
+    }
+    let wrapped = row.get("wrapped").map_or(&[][..], Value::items).iter();
+    Build {
+        status,
+        libraries,
+        elf,
+        wrapped: wrapped
+            .filter_map(|w| text(w, "symbol").zip(text(w, "name")))
+            .collect(),
+        lto_removed: row.get("lto_removed").and_then(Value::bool),
+    }
+}
+
+/// Figures of an ELF file by name.
+pub fn elf(value: &Value) -> Vec<(String, Option<u64>)> {
+    let figures = value.members().iter();
+    figures
+        .filter(|(key, _)| !key.is("needed"))
+        .map(|(key, figure)| (key.decode().into_owned(), figure.u64()))
+        .collect()
+}
+
+/// All parts of a loaded image add up to it.
+fn sections(index: usize, elf: &[(String, Option<u64>)], f: &mut Findings) {
+    let figure = |name: &str| {
+        elf.iter()
+            .find(|(key, _)| key == name)
+            .and_then(|(_, value)| *value)
+    };
+    let parts = ["text", "rodata", "data", "bss", "headers_and_tables"].map(figure);
+    let sum: Option<u64> = parts.into_iter().sum();
+    if let (Some(sum), Some(load)) = (sum, figure("load_bytes")) {
+        if sum != load {
+            f.error(
+                format!("/rows/{index}/elf/load_bytes"),
+                "the parts of an image add up to it",
+                sum,
+                load,
+            );
+        }
+    }
+}
+
+/// Reads the size catalogue: `ID;Instance;PublicKeyBytes;CiphertextBytes;SignatureBytes;Basis`.
+pub fn sizes(text: &str) -> BTreeMap<String, Sizes> {
+    let rows = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.starts_with("ID;"));
+    rows.filter_map(|line| {
+        let cells: Vec<&str> = line.split(';').map(str::trim).collect();
+        let [id, label, public_key, _, signature, basis] = cells[..] else {
+            return None;
+        };
+        let sizes = Sizes {
+            public_key: public_key.parse().ok(),
+            signature: signature.parse().ok(),
+            basis: basis.to_owned(),
+        };
+        Some((format!("{id}/{label}"), sizes))
+    })
+    .collect()
+}

@@ -1,0 +1,571 @@
+//! KAT, calibration, memory and profile evidence: what follows from what, computed again.
+
+use super::facts::{elf, text, Facts};
+use super::finding::Findings;
+use super::head::Head;
+use super::number::{close, middle, ordered, sum};
+use super::text::utc_ns;
+use crate::json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// KAT evidence, for others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kat {
+    /// `timed`, `profile`, `memory`, `stream`.
+    pub library: String,
+    /// Its digest.
+    pub sha256: String,
+    /// The word.
+    pub result: String,
+    /// Digest of the first vector.
+    pub first: Option<String>,
+}
+
+/// Calibration, for others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Calibration {
+    /// Cost of one call, seconds.
+    pub cost_s: Option<f64>,
+    /// Preparation of a trial, seconds.
+    pub preparation_s: Option<f64>,
+    /// Timed library.
+    pub library: String,
+    /// Digests of trial 0's outputs.
+    pub outputs: Option<[String; 3]>,
+}
+
+fn library(value: &Value, facts: &Facts, head: &Head, kind: &str, f: &mut Findings) -> String {
+    let Some(library) = value.get("library").filter(|l| !l.is_null()) else {
+        return String::new();
+    };
+    let found = text(library, "sha256").unwrap_or_default();
+    let named = text(library, "kind").unwrap_or_default();
+    if named != kind {
+        f.error(
+            "/library/kind",
+            "evidence is of its phase's library",
+            kind,
+            &named,
+        );
+    }
+    let built = facts
+        .builds
+        .get(&head.identity)
+        .and_then(|b| b.libraries.get(&named));
+    // An import knows the timed library only.
+    if built.is_some() || facts.class != "imported" {
+        let built = built.cloned().unwrap_or_default();
+        if built != found {
+            f.error(
+                "/library/sha256",
+                "the library is the one of build.json",
+                built,
+                &found,
+            );
+        }
+    }
+    found
+}
+
+/// Checks KAT evidence against its log.
+pub fn kat(value: &Value, head: &Head, facts: &Facts, log: Option<&[u8]>, f: &mut Findings) -> Kat {
+    let kind = value
+        .get("library")
+        .and_then(|l| text(l, "kind"))
+        .unwrap_or_default();
+    let sha256 = library(value, facts, head, &kind, f);
+    let result = text(value, "result").unwrap_or_default();
+    let digests = value.get("digests").map_or(&[][..], Value::items);
+    passes(value, digests, &result, head, f);
+    log_of(value, &sha256, &result, digests, facts, head, log, f);
+    for key in ["start", "end"] {
+        let Some(time) = value.get(key).and_then(Value::str) else {
+            continue;
+        };
+        let inside = utc_ns(&time)
+            .zip(facts.period)
+            .is_some_and(|(at, (start, end))| (start..=end).contains(&at));
+        if !inside {
+            f.error(
+                format!("/{key}"),
+                "a KAT lies inside the campaign",
+                "",
+                time,
+            );
+        }
+    }
+    let first = digests.last().and_then(|d| text(d, "found"));
+    Kat {
+        library: kind,
+        sha256,
+        result,
+        first,
+    }
+}
+
+/// PASS needs every published digest found, and flips rejected.
+fn passes(value: &Value, digests: &[Value], result: &str, head: &Head, f: &mut Findings) {
+    let passed = result == "PASS";
+    if passed != (head.status == "complete") {
+        f.error(
+            "/status",
+            "KAT evidence is complete when its result is PASS",
+            passed,
+            &head.status,
+        );
+    }
+    if passed && digests.is_empty() {
+        f.error(
+            "/digests",
+            "a KAT that passed compared something",
+            "a digest",
+            "none",
+        );
+    }
+    for (index, digest) in digests.iter().enumerate() {
+        let (expected, found) = (text(digest, "expected"), text(digest, "found"));
+        if passed && found.is_some() && expected.is_some() && expected != found {
+            let rule = "a KAT passes when every digest is the published one";
+            f.error(
+                format!("/digests/{index}/found"),
+                rule,
+                format!("{expected:?}"),
+                format!("{found:?}"),
+            );
+        }
+    }
+    for kind in ["message", "signature", "key"] {
+        let count = |key: &str| value.at(&["flips", kind, key]).and_then(Value::u64);
+        let (Some(tried), Some(rejected), Some(exempt)) =
+            (count("tried"), count("rejected"), count("exempt"))
+        else {
+            continue;
+        };
+        // Some bits of a public key are not touched by a given signature: 90% suffice there.
+        let due = tried.saturating_sub(exempt);
+        let enough = if kind == "key" {
+            rejected * 10 >= tried * 9
+        } else {
+            rejected >= due
+        };
+        if passed && !enough {
+            f.error(
+                format!("/flips/{kind}/rejected"),
+                "modified inputs are rejected",
+                due,
+                rejected,
+            );
+        }
+        if rejected > tried || exempt > tried {
+            f.error(
+                format!("/flips/{kind}"),
+                "no more than were tried",
+                tried,
+                rejected.max(exempt),
+            );
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // one comparison of two texts
+fn log_of(
+    value: &Value,
+    sha256: &str,
+    result: &str,
+    digests: &[Value],
+    facts: &Facts,
+    head: &Head,
+    log: Option<&[u8]>,
+    f: &mut Findings,
+) {
+    let path = text(value, "log").unwrap_or_default();
+    let Some(bytes) = log else {
+        f.error("/log", "the log of a KAT is there", "a file", path);
+        return;
+    };
+    let digest = const_hex::encode(Sha256::digest(bytes));
+    let stated = text(value, "log_sha256").unwrap_or_default();
+    if digest != stated {
+        f.error(
+            "/log_sha256",
+            "the digest is that of the log",
+            digest,
+            stated,
+        );
+    }
+    let log = String::from_utf8_lossy(bytes);
+    let last = log
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("RESULT "))
+        .unwrap_or_default();
+    let words: Vec<&str> = last.split_whitespace().collect();
+    let imported = facts.class == "imported";
+    let expected: Vec<&str> = if imported {
+        head.subject.split('/').chain([result]).collect()
+    } else {
+        vec![result]
+    };
+    if words != expected {
+        f.error(
+            "/result",
+            "the result is the last RESULT line of the log",
+            last,
+            result,
+        );
+    }
+    if imported {
+        return;
+    }
+    let kind = value
+        .get("library")
+        .and_then(|l| text(l, "kind"))
+        .unwrap_or_default();
+    let mut lines = vec![
+        format!("identity {}", head.identity),
+        format!("library {kind} {sha256}"),
+    ];
+    lines.extend(digests.iter().map(|d| {
+        let word = |key: &str| text(d, key).unwrap_or_else(|| "-".to_owned());
+        let records = d.get("records").and_then(Value::u64).unwrap_or(0);
+        format!(
+            "digest {} expected {} found {} records {records}",
+            word("mode"),
+            word("expected"),
+            word("found")
+        )
+    }));
+    for line in lines {
+        if !log.lines().any(|l| l == line) {
+            f.error(
+                "/log",
+                "the log says what the evidence says",
+                line,
+                "no such line",
+            );
+        }
+    }
+}
+
+/// Checks a calibration.
+pub fn calibrate(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) -> Calibration {
+    let library = library(value, facts, head, "timed", f);
+    let calls: Vec<f64> = value
+        .get("calls_ns")
+        .map_or(&[][..], Value::items)
+        .iter()
+        .filter_map(Value::u64)
+        .map(|ns| ns as f64 / 1e9)
+        .collect();
+    let expected = middle(&ordered(calls)).map(|cost| cost.max(1e-9));
+    let real = |key: &str| value.get(key).and_then(Value::f64);
+    let cost_s = real("c_s");
+    if cost_s != expected {
+        f.error(
+            "/c_s",
+            "the cost is the median of the calls, at least 1 ns",
+            format!("{expected:?}"),
+            format!("{cost_s:?}"),
+        );
+    }
+    let output = |key: &str| {
+        value
+            .at(&["outputs", key])
+            .and_then(|v| v.str())
+            .map(|s| s.into_owned())
+    };
+    Calibration {
+        cost_s,
+        preparation_s: real("preparation_s"),
+        library,
+        outputs: output("pk")
+            .zip(output("sk"))
+            .zip(output("signatures"))
+            .map(|((a, b), c)| [a, b, c]),
+    }
+}
+
+/// Checks memory evidence.
+pub fn memory(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) {
+    library(value, facts, head, "memory", f);
+    let built = facts.builds.get(&head.identity).and_then(|b| b.elf.clone());
+    let found = value.get("static").map(elf);
+    if built != found {
+        f.error(
+            "/static",
+            "the static figures are those of build.json",
+            format!("{built:?}"),
+            format!("{found:?}"),
+        );
+    }
+    let runs = value.get("runs").map_or(&[][..], Value::items);
+    let column = |key: &str| -> Vec<u64> {
+        runs.iter()
+            .filter_map(|r| r.get(key).and_then(Value::u64))
+            .collect()
+    };
+    let (stack, heap) = (column("stack_peak_bytes"), column("heap_peak_bytes"));
+    if runs.is_empty() {
+        if value.get("derived").is_some_and(|d| !d.is_null()) {
+            f.error("/derived", "nothing follows from no run", "null", "values");
+        }
+        return;
+    }
+    let most = |all: &[u64]| all.iter().max().copied().unwrap_or(0);
+    let median = |all: &[u64]| middle(&ordered(all.iter().map(|&b| b as f64).collect()));
+    let load = value
+        .at(&["static", "load_bytes"])
+        .and_then(Value::u64)
+        .unwrap_or(0);
+    let total = load + most(&stack) + most(&heap);
+    for (path, expected) in [
+        (["worst", "stack_peak_bytes"], Some(most(&stack) as f64)),
+        (["worst", "heap_peak_bytes"], Some(most(&heap) as f64)),
+        (["median", "stack_peak_bytes"], median(&stack)),
+        (["median", "heap_peak_bytes"], median(&heap)),
+        (["guide_total_bytes", ""], Some(total as f64)),
+    ] {
+        let keys: Vec<&str> = ["derived"]
+            .into_iter()
+            .chain(path)
+            .filter(|k| !k.is_empty())
+            .collect();
+        let found = value.at(&keys).and_then(Value::f64);
+        if found != expected {
+            let pointer = format!("/{}", keys.join("/"));
+            f.error(
+                pointer,
+                "derived values follow from the runs",
+                format!("{expected:?}"),
+                format!("{found:?}"),
+            );
+        }
+    }
+    let rss = |key: &str| value.at(&["process", key]).and_then(Value::u64);
+    if let (Some(baseline), Some(peak)) = (rss("baseline_rss_bytes"), rss("peak_rss_bytes")) {
+        if peak < baseline {
+            f.error(
+                "/process/peak_rss_bytes",
+                "a peak is not below the baseline of its process",
+                baseline,
+                peak,
+            );
+        }
+    }
+}
+
+/// Calls and ticks of a function over all its shapes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    calls: u64,
+    ticks: u128,
+}
+
+/// Helper functions of the programme, by their symbols.
+const HELPERS: [&str; 4] = ["pseudohash", "pseudoXOF", "sm3hash", "get_random_number"];
+
+/// Checks a profile.
+pub fn profile(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) {
+    library(value, facts, head, "profile", f);
+    let number = |path: &[&str]| value.at(path).and_then(Value::u64);
+    let imported = facts.class == "imported";
+    let wrapped = value.get("wrapped").map_or(&[][..], Value::items);
+    let mut sums = BTreeMap::<String, Sum>::new();
+    for name in wrapped.iter().filter_map(Value::str) {
+        sums.entry(name.into_owned()).or_default();
+    }
+    for (index, row) in value
+        .get("calls")
+        .map_or(&[][..], Value::items)
+        .iter()
+        .enumerate()
+    {
+        let name = text(row, "function").unwrap_or_default();
+        let Some(sum) = sums.get_mut(&name) else {
+            f.error(
+                format!("/calls/{index}/function"),
+                "what was called is among what was wrapped",
+                "",
+                name,
+            );
+            continue;
+        };
+        sum.calls += row.get("calls").and_then(Value::u64).unwrap_or(0);
+        sum.ticks += u128::from(row.get("ticks").and_then(Value::u64).unwrap_or(0));
+    }
+    let overflow = number(&["overflow_calls"]).unwrap_or(0);
+    let derived = value.get("derived").unwrap_or(&Value::Null);
+    if derived.is_null() {
+        if head.status == "complete" {
+            f.error(
+                "/derived",
+                "a complete profile has derived values",
+                "values",
+                "null",
+            );
+        }
+        return;
+    }
+    if overflow > 0 {
+        f.error(
+            "/derived",
+            "a profile whose table overflowed is invalid",
+            "null",
+            "values",
+        );
+    }
+    let total = number(&["total", "ticks"]).unwrap_or(0);
+    let all_ticks: u128 = sums.values().map(|s| s.ticks).sum();
+    if all_ticks > u128::from(total) {
+        f.error(
+            "/total/ticks",
+            "no more ticks in functions than in all",
+            all_ticks,
+            total,
+        );
+    }
+    let operations = number(&["total", "operations"]).unwrap_or(0).max(1) as f64;
+    let calls: BTreeMap<&str, f64> = sums
+        .iter()
+        .filter(|(_, sum)| sum.calls > 0)
+        .map(|(name, sum)| (name.as_str(), sum.calls as f64 / operations))
+        .collect();
+    same_map(
+        derived.get("calls_per_operation"),
+        &calls,
+        "/derived/calls_per_operation",
+        f,
+    );
+    let costs = (
+        number(&["wrapper_inside_milliticks"]).unwrap_or(0),
+        number(&["wrapper_around_milliticks"]).unwrap_or(0),
+    );
+    shares(derived, &sums, total, costs, f);
+    let expected = match imported {
+        true => imported_verdict(&sums),
+        false => verdict(
+            &sums,
+            facts
+                .builds
+                .get(&head.identity)
+                .map_or(&[][..], |b| &b.wrapped),
+        ),
+    };
+    let found = text(derived, "verdict").unwrap_or_default();
+    if found != expected {
+        f.error(
+            "/derived/verdict",
+            "the verdict follows from what was called",
+            expected,
+            found,
+        );
+    }
+}
+
+/// `(ticks - calls * inside) / (total - all calls * around)`, costs in thousandths of a tick.
+fn shares(
+    derived: &Value,
+    sums: &BTreeMap<String, Sum>,
+    total: u64,
+    (inside, around): (u64, u64),
+    f: &mut Findings,
+) {
+    let Some(share) = derived.get("share").filter(|s| !s.is_null()) else {
+        return; // under emulation ticks mean nothing
+    };
+    let milli = |calls: u64, each: u64| calls as f64 * each as f64 / 1000.0;
+    let calls: u64 = sums.values().map(|s| s.calls).sum();
+    let whole = total as f64 - milli(calls, around);
+    let expected: BTreeMap<&str, f64> = sums
+        .iter()
+        .map(|(name, sum)| {
+            let own = sum.ticks as f64 - milli(sum.calls, inside);
+            (name.as_str(), (own.max(0.0) / whole).min(1.0))
+        })
+        .collect();
+    same_map(Some(share), &expected, "/derived/share", f);
+    let drng = expected.get("drng").copied().unwrap_or(0.0);
+    let hash = sum(expected
+        .iter()
+        .filter(|(name, _)| **name != "drng")
+        .map(|(_, share)| *share));
+    for (key, expected) in [("drng_share", drng), ("hash_share", hash)] {
+        let found = derived.get(key).and_then(Value::f64);
+        // An import's is the source's own sum, which may differ in its last digit.
+        if !found.is_some_and(|found| close(found, expected)) {
+            f.error(
+                format!("/derived/{key}"),
+                "shares add up",
+                expected,
+                format!("{found:?}"),
+            );
+        }
+    }
+}
+
+fn same_map(
+    found: Option<&Value>,
+    expected: &BTreeMap<&str, f64>,
+    pointer: &str,
+    f: &mut Findings,
+) {
+    let found: BTreeMap<String, f64> = found
+        .map_or(&[][..], Value::members)
+        .iter()
+        .filter_map(|(key, value)| Some((key.decode().into_owned(), value.f64()?)))
+        .collect();
+    let same = found.len() == expected.len()
+        && found
+            .iter()
+            .all(|(key, value)| expected.get(key.as_str()) == Some(value));
+    if !same {
+        f.error(
+            pointer,
+            "derived values follow from the calls",
+            format!("{expected:?}"),
+            format!("{found:?}"),
+        );
+    }
+}
+
+fn verdict(sums: &BTreeMap<String, Sum>, wrapped: &[(String, String)]) -> &'static str {
+    let helper = |name: &str| {
+        let mut symbols = wrapped
+            .iter()
+            .filter(|(_, reported)| reported == name)
+            .peekable();
+        symbols.peek().is_some() && symbols.all(|(symbol, _)| HELPERS.contains(&symbol.as_str()))
+    };
+    let called: Vec<bool> = sums
+        .iter()
+        .filter(|(_, s)| s.calls > 0)
+        .map(|(name, _)| helper(name))
+        .collect();
+    match (
+        wrapped.is_empty(),
+        called.iter().any(|h| *h),
+        called.iter().all(|h| *h),
+    ) {
+        (true, ..) => "none wrapped",
+        (_, true, true) => "ICCS-only",
+        (_, true, false) => "mixed",
+        (_, false, _) => "own primitives",
+    }
+}
+
+/// The public campaign reports the helpers under their own names, the generator as `drng`.
+fn imported_verdict(sums: &BTreeMap<String, Sum>) -> &'static str {
+    let helper = |name: &str| name == "drng" || HELPERS.contains(&name);
+    let called: Vec<bool> = sums.keys().map(|name| helper(name)).collect();
+    match (
+        called.is_empty(),
+        called.iter().any(|h| *h),
+        called.iter().all(|h| *h),
+    ) {
+        (true, ..) => "none wrapped",
+        (_, true, true) => "ICCS-only",
+        (_, false, _) => "own primitives",
+        _ => "mixed",
+    }
+}

@@ -1,0 +1,943 @@
+//! The timing record: everything that follows from its attempts and its plan, computed again.
+
+use super::facts::{text, Facts, Plan};
+use super::finding::Findings;
+use super::head::Head;
+use super::number::{mean_deviation, middle, ordered, sum, t_975, type7};
+use super::text::utc_ns;
+use crate::json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// What other files are held against.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Record {
+    /// Second timing of the noise floor.
+    pub aa: bool,
+    /// Claimed sizes.
+    pub sizes: Option<[u64; 3]>,
+    /// Timed library.
+    pub library: Option<String>,
+    /// KAT evidence: file, digest, result.
+    pub kat: Option<(String, String, String)>,
+    /// Calibrated cost and preparation, seconds.
+    pub cost: (Option<f64>, Option<f64>),
+    /// CPU.
+    pub cpu: Option<u64>,
+    /// Attempts of each trial.
+    pub attempts: Vec<u64>,
+    /// `host_ready`.
+    pub host_ready: Option<bool>,
+}
+
+/// One attempt, as far as anything follows from it.
+#[derive(Debug, Clone, Default)]
+struct Attempt {
+    ok: bool,
+    interrupted: bool,
+    disturbed: bool,
+    calls: u64,
+    nanoseconds: u64,
+    cycles: Option<u64>,
+    ticks: Option<u64>,
+    batch: Option<u64>,
+    samples: Vec<u64>,
+}
+
+impl Attempt {
+    fn seconds(&self) -> f64 {
+        self.nanoseconds as f64 / 1e9
+    }
+}
+
+/// Where the values of attempts come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Perf,
+    Clock,
+    None,
+}
+
+/// Checks a record and returns what other files are held against.
+pub fn check(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) -> Record {
+    let source = match text(value.get("cycle_source").unwrap_or(&Value::Null), "kind").as_deref() {
+        Some("perf") => Source::Perf,
+        Some("tsc" | "cntvct") => Source::Clock,
+        _ => Source::None,
+    };
+    source_reason(value, source, f);
+    let plan = value.get("plan").unwrap_or(&Value::Null);
+    check_plan(plan, head, facts, f);
+    let cpu = value.get("cpu").and_then(Value::u64);
+    let mut trials = Vec::new();
+    for (index, trial) in value
+        .get("trials")
+        .map_or(&[][..], Value::items)
+        .iter()
+        .enumerate()
+    {
+        let place = format!("/trials/{index}");
+        trials.push(check_trial(trial, &place, value, source, facts, f));
+    }
+    slots(value, head, &trials, f);
+    let counted: Vec<&Attempt> = trials
+        .iter()
+        .filter_map(|(attempts, counted)| attempts.get((*counted)? as usize))
+        .filter(|a| a.calls > 0)
+        .collect();
+    let derived = value.get("derived").unwrap_or(&Value::Null);
+    let clock = clock(facts, head, cpu);
+    let verdicts = facts.plan.as_ref().is_none_or(|p| p.verdicts);
+    let empty = value
+        .at(&["cycle_source", "overhead", "empty_call_ps"])
+        .and_then(Value::u64);
+    // A record that failed has no derived values; one that goes on has those of its trials so far.
+    let expected = match head.status.as_str() {
+        "failed" | "skipped" => None,
+        _ => derive(
+            &counted,
+            verdicts,
+            clock,
+            empty,
+            recorded_t(derived, counted.len()),
+        ),
+    };
+    compare(derived, expected.as_ref(), f);
+    seeds(value, head, f);
+    if cpu.is_some_and(|cpu| !facts.cpus.contains(&cpu)) {
+        f.error(
+            "/cpu",
+            "the CPU is one of the campaign's",
+            format!("{:?}", facts.cpus),
+            format!("{cpu:?}"),
+        );
+    }
+    Record {
+        aa: value.get("aa").and_then(Value::bool).unwrap_or(false),
+        sizes: sizes(value),
+        library: value.get("libraries").and_then(|l| text(l, "timed")),
+        kat: value
+            .get("kat")
+            .and_then(|k| Some((text(k, "file")?, text(k, "sha256")?, text(k, "result")?))),
+        cost: (
+            plan.get("cost_s").and_then(Value::f64),
+            plan.get("preparation_s").and_then(Value::f64),
+        ),
+        cpu,
+        attempts: trials
+            .iter()
+            .map(|(attempts, _)| attempts.len() as u64)
+            .collect(),
+        host_ready: value.get("host_ready").and_then(Value::bool),
+    }
+}
+
+fn sizes(value: &Value) -> Option<[u64; 3]> {
+    let size = |key: &str| value.at(&["sizes", key]).and_then(Value::u64);
+    Some([
+        size("public_key_bytes")?,
+        size("secret_key_bytes")?,
+        size("signature_bytes")?,
+    ])
+}
+
+fn source_reason(value: &Value, source: Source, f: &mut Findings) {
+    let reason = value
+        .at(&["cycle_source", "reason"])
+        .is_some_and(|r| !r.is_null());
+    if (source == Source::Perf) == reason {
+        let rule = "a source other than perf says why there are no core cycles";
+        f.error("/cycle_source/reason", rule, source != Source::Perf, reason);
+    }
+}
+
+/// Clock of the record's CPU in its last session, where it is held.
+fn clock(facts: &Facts, head: &Head, cpu: Option<u64>) -> Option<f64> {
+    let session = facts.sessions.get(head.sessions.last()?)?;
+    session.clocks.get(&cpu?).copied()
+}
+
+fn check_plan(plan: &Value, head: &Head, facts: &Facts, f: &mut Findings) {
+    let number = |key: &str| plan.get(key).and_then(Value::u64);
+    let real = |key: &str| plan.get(key).and_then(Value::f64);
+    let Some(known) = &facts.plan else {
+        return; // an import's plan is derived again from its source
+    };
+    let mut same = |key: &str, expected: f64, found: Option<f64>| {
+        if found != Some(expected) {
+            f.error(
+                format!("/plan/{key}"),
+                "a record repeats the campaign's plan",
+                expected,
+                format!("{found:?}"),
+            );
+        }
+    };
+    same("trials", known.trials as f64, real("trials"));
+    same("target_s", known.target_s, real("target_s"));
+    same("min_total", known.min_total as f64, real("min_total"));
+    same(
+        "max_iterations",
+        known.max_iterations as f64,
+        real("max_iterations"),
+    );
+    same("budget_s", known.budget_s, real("budget_s"));
+    same("repeats", known.repeats as f64, real("repeats"));
+    if number("fixed_iterations") != known.iterations {
+        let found = format!("{:?}", number("fixed_iterations"));
+        f.error(
+            "/plan/fixed_iterations",
+            "a record repeats the campaign's plan",
+            format!("{:?}", known.iterations),
+            found,
+        );
+    }
+    let name = text(plan, "name").unwrap_or_default();
+    if name != known.name {
+        f.error(
+            "/plan/name",
+            "a record repeats the campaign's plan",
+            &known.name,
+            name,
+        );
+    }
+    if facts.study {
+        return; // a study states its own number of calls
+    }
+    match real("cost_s") {
+        Some(cost) => formula(plan, known, cost, f),
+        None if head.status == "complete" => {
+            f.error(
+                "/plan/cost_s",
+                "what was measured was calibrated",
+                "a cost",
+                "null",
+            );
+        }
+        None => {}
+    }
+}
+
+/// Iterations, warm-ups and time limit from the calibrated cost.
+fn formula(plan: &Value, known: &Plan, cost: f64, f: &mut Findings) {
+    let cost = cost.max(1e-9);
+    let trials = known.trials.max(1);
+    let iterations = match known.iterations {
+        Some(fixed) => fixed.max(1),
+        None => {
+            let aimed = (known.target_s / cost).ceil().min(1e18) as u64;
+            let least = known.min_total.div_ceil(trials);
+            let paid = (known.budget_s / (trials as f64 * cost)).floor().min(1e18) as u64;
+            let most = known.max_iterations.min(paid.max(1)).max(1);
+            aimed.max(least).max(1).min(most)
+        }
+    };
+    let warmups = if cost < 0.05 {
+        3
+    } else {
+        u64::from(cost < 10.0)
+    };
+    for (key, expected) in [("iterations", iterations), ("warmups", warmups)] {
+        let found = plan.get(key).and_then(Value::u64);
+        if found != Some(expected) {
+            f.error(
+                format!("/plan/{key}"),
+                "the plan formula gives it from the calibrated cost",
+                expected,
+                format!("{found:?}"),
+            );
+        }
+    }
+    let preparation = plan
+        .get("preparation_s")
+        .and_then(Value::f64)
+        .unwrap_or(0.0);
+    let limit = known.timeout_floor_s
+        + 3.0 * (iterations as f64 + warmups as f64) * cost
+        + 3.0 * preparation;
+    let found = plan.get("timeout_s").and_then(Value::f64);
+    if found != Some(limit) {
+        f.error(
+            "/plan/timeout_s",
+            "the time limit follows from the plan",
+            limit,
+            format!("{found:?}"),
+        );
+    }
+}
+
+type CheckedTrial = (Vec<Attempt>, Option<u64>);
+
+fn check_trial(
+    trial: &Value,
+    place: &str,
+    record: &Value,
+    source: Source,
+    facts: &Facts,
+    f: &mut Findings,
+) -> CheckedTrial {
+    let mut attempts = Vec::new();
+    for (index, attempt) in trial
+        .get("attempts")
+        .map_or(&[][..], Value::items)
+        .iter()
+        .enumerate()
+    {
+        let place = format!("{place}/attempts/{index}");
+        attempts.push(check_attempt(attempt, &place, record, source, facts, f));
+    }
+    let good = |a: &&Attempt| a.ok;
+    let expected = attempts
+        .iter()
+        .position(|a| good(&a) && !a.disturbed)
+        .or_else(|| attempts.iter().rposition(|a| good(&a)))
+        .map(|index| index as u64);
+    let counted = trial.get("counted").and_then(Value::u64);
+    if counted != expected {
+        let rule =
+            "the first undisturbed attempt that ended well counts, else the last that ended well";
+        f.error(
+            format!("{place}/counted"),
+            rule,
+            format!("{expected:?}"),
+            format!("{counted:?}"),
+        );
+    }
+    if let Some(plan) = &facts.plan {
+        let real = attempts.iter().filter(|a| !a.interrupted).count() as u64;
+        if real > plan.repeats + 1 {
+            f.error(
+                format!("{place}/attempts"),
+                "no more attempts than the plan repeats",
+                plan.repeats + 1,
+                real,
+            );
+        }
+    }
+    (attempts, counted)
+}
+
+fn check_attempt(
+    value: &Value,
+    place: &str,
+    record: &Value,
+    source: Source,
+    facts: &Facts,
+    f: &mut Findings,
+) -> Attempt {
+    let number = |key: &str| value.get(key).and_then(Value::u64);
+    let exit = text(value, "exit").unwrap_or_default();
+    let flags = value.get("flags").map_or(&[][..], Value::items);
+    let attempt = Attempt {
+        ok: exit == "ok",
+        interrupted: exit == "interrupted",
+        disturbed: !flags.is_empty(),
+        calls: number("calls").unwrap_or(0),
+        nanoseconds: number("nanoseconds").unwrap_or(0),
+        cycles: number("cycles"),
+        ticks: number("ticks"),
+        batch: number("batch"),
+        samples: value
+            .get("samples")
+            .map_or(&[][..], Value::items)
+            .iter()
+            .filter_map(Value::u64)
+            .collect(),
+    };
+    if attempt.ok {
+        let planned = record.at(&["plan", "iterations"]).and_then(Value::u64);
+        if planned != Some(attempt.calls) {
+            f.error(
+                format!("{place}/calls"),
+                "an attempt makes the planned calls",
+                format!("{planned:?}"),
+                attempt.calls,
+            );
+        }
+        counters(&attempt, place, source, f);
+        batches(&attempt, value, place, f);
+        cpus(value, place, record, f);
+        check_flags(&attempt, value, place, facts, f);
+    } else if attempt.calls > 0 && !attempt.interrupted {
+        f.error(
+            format!("{place}/calls"),
+            "an attempt that did not end well has no figures",
+            0,
+            attempt.calls,
+        );
+    }
+    times(value, place, facts, f);
+    let session = number("session").unwrap_or(u64::MAX);
+    let known = record.get("sessions").map_or(&[][..], Value::items);
+    if !known
+        .iter()
+        .any(|s| s.get("k").and_then(Value::u64) == Some(session))
+    {
+        f.error(
+            format!("{place}/session"),
+            "an attempt is of a session of its record",
+            "",
+            session,
+        );
+    }
+    for stream in ["stdout", "stderr"] {
+        captured(value.get(stream), &format!("{place}/{stream}"), f);
+    }
+    attempt
+}
+
+/// Cycles from perf alone, ticks from clocks alone: sources are never mixed.
+fn counters(attempt: &Attempt, place: &str, source: Source, f: &mut Findings) {
+    for (key, there, expected) in [
+        ("cycles", attempt.cycles.is_some(), source == Source::Perf),
+        ("ticks", attempt.ticks.is_some(), source == Source::Clock),
+    ] {
+        if there != expected {
+            let rule = "one cycle source in a record: cycles from perf, ticks from a clock, neither from none";
+            f.error(format!("{place}/{key}"), rule, expected, there);
+        }
+    }
+}
+
+/// Samples and rest are the whole attempt.
+fn batches(attempt: &Attempt, value: &Value, place: &str, f: &mut Findings) {
+    let Some(batch) = attempt.batch else {
+        return; // imports have no samples
+    };
+    if batch == 0 {
+        f.error(format!("{place}/batch"), "a batch has a call", 1, 0);
+        return;
+    }
+    const MOST: u64 = 512;
+    let samples = attempt.samples.len() as u64;
+    let expected = MOST.min(attempt.calls / batch);
+    if samples != expected {
+        f.error(
+            format!("{place}/samples"),
+            "the first 512 batches are samples",
+            expected,
+            samples,
+        );
+    }
+    let rest = |key: &str| value.at(&["rest", key]).and_then(Value::u64).unwrap_or(0);
+    let calls = attempt.calls.checked_sub(samples.saturating_mul(batch));
+    if calls != Some(rest("calls")) {
+        f.error(
+            format!("{place}/rest/calls"),
+            "samples and rest are all calls",
+            format!("{calls:?}"),
+            rest("calls"),
+        );
+    }
+    let total: u128 = attempt
+        .samples
+        .iter()
+        .map(|&ns| u128::from(ns))
+        .sum::<u128>()
+        + u128::from(rest("value"));
+    if total != u128::from(attempt.nanoseconds) {
+        f.error(
+            format!("{place}/nanoseconds"),
+            "samples and rest add up to the attempt",
+            total,
+            attempt.nanoseconds,
+        );
+    }
+}
+
+fn cpus(value: &Value, place: &str, record: &Value, f: &mut Findings) {
+    let pinned = record.get("cpu").and_then(Value::u64);
+    let moved = value
+        .get("flags")
+        .map_or(&[][..], Value::items)
+        .iter()
+        .any(|flag| text(flag, "name").as_deref() == Some("migrations"));
+    for key in ["cpu_before", "cpu_after"] {
+        let found = value.get(key).and_then(Value::u64);
+        if found.is_some() && found != pinned && !moved {
+            f.error(
+                format!("{place}/{key}"),
+                "one CPU in a record",
+                format!("{pinned:?}"),
+                format!("{found:?}"),
+            );
+        }
+    }
+    let rss = |key: &str| value.get(key).and_then(Value::u64);
+    if let (Some(baseline), Some(peak)) = (rss("baseline_rss_bytes"), rss("peak_rss_bytes")) {
+        if peak < baseline {
+            f.error(
+                format!("{place}/peak_rss_bytes"),
+                "a peak is not below the baseline of its process",
+                baseline,
+                peak,
+            );
+        }
+    }
+    let time = |key: &str| value.get(key).and_then(Value::u64);
+    if let (Some(enabled), Some(running)) = (time("time_enabled"), time("time_running")) {
+        if running < enabled {
+            f.error(
+                format!("{place}/time_running"),
+                "a counter that was off part of the time is not used",
+                enabled,
+                running,
+            );
+        }
+    }
+}
+
+/// What disturbed an attempt by its own figures is flagged with the plan's limits, and no flag is
+/// there without its cause.
+fn check_flags(attempt: &Attempt, value: &Value, place: &str, facts: &Facts, f: &mut Findings) {
+    let Some(plan) = &facts.plan else {
+        return;
+    };
+    let mut flags = BTreeMap::new();
+    for flag in value.get("flags").map_or(&[][..], Value::items) {
+        let real = |key: &str| flag.get(key).and_then(Value::f64).unwrap_or(f64::NAN);
+        flags.insert(
+            text(flag, "name").unwrap_or_default(),
+            (real("value"), real("limit")),
+        );
+    }
+    let number = |path: &[&str]| value.at(path).and_then(Value::u64);
+    let seconds = attempt.seconds();
+    let mut expected: Vec<(&str, Option<f64>, f64, bool)> = vec![
+        (
+            "involuntary_switches_per_s",
+            number(&["switches", "involuntary"]).map(|n| n as f64 / seconds.max(f64::MIN_POSITIVE)),
+            plan.involuntary_switches_per_s,
+            true,
+        ),
+        (
+            "page_faults_major",
+            number(&["faults", "major"]).map(|n| n as f64),
+            0.0,
+            true,
+        ),
+        (
+            "min_cpu_per_wall",
+            number(&["user_ns"])
+                .zip(number(&["system_ns"]))
+                .map(|(user, system)| (user + system) as f64 / attempt.nanoseconds.max(1) as f64),
+            plan.min_cpu_per_wall,
+            false,
+        ),
+    ];
+    // The duration of the process is not recorded, so of a steal only its limit is known.
+    let limits = [
+        ("steal_percent", plan.steal_percent),
+        ("min_clock_ratio", plan.min_clock_ratio),
+    ];
+    for (name, (seen, limit)) in &flags {
+        let wrong = limits
+            .iter()
+            .any(|(of, known)| of == name && known != limit);
+        let below = name.starts_with("min_");
+        let broken = if below { seen < limit } else { seen > limit };
+        if wrong || !broken {
+            let rule = "a flag is a limit of the plan that was broken";
+            f.error(
+                format!("{place}/flags"),
+                rule,
+                format!("{name} {limit}"),
+                seen,
+            );
+        }
+    }
+    for (name, seen, limit, above) in expected.drain(..) {
+        let Some(seen) = seen else { continue };
+        let broken = if above { seen > limit } else { seen < limit };
+        let found = flags.get(name);
+        if broken != found.is_some() || found.is_some_and(|found| *found != (seen, limit)) {
+            let rule = "an attempt is flagged by its own figures";
+            let expected = if broken {
+                format!("{name} {seen} of {limit}")
+            } else {
+                format!("no {name}")
+            };
+            f.error(
+                format!("{place}/flags"),
+                rule,
+                expected,
+                format!("{found:?}"),
+            );
+        }
+    }
+}
+
+fn times(value: &Value, place: &str, facts: &Facts, f: &mut Findings) {
+    let Some(started) = value.get("started_utc").and_then(Value::str) else {
+        return;
+    };
+    let inside = utc_ns(&started)
+        .zip(facts.period)
+        .is_some_and(|(at, (start, end))| (start..=end).contains(&at));
+    if !inside {
+        f.error(
+            format!("{place}/started_utc"),
+            "attempts lie inside the campaign",
+            "",
+            started,
+        );
+    }
+}
+
+/// What a library printed, as far as it was kept.
+fn captured(value: Option<&Value>, place: &str, f: &mut Findings) {
+    let Some(value) = value.filter(|v| !v.is_null()) else {
+        return;
+    };
+    let bytes = value.get("bytes").and_then(Value::u64).unwrap_or(0);
+    let (digest, head) = (
+        text(value, "sha256").unwrap_or_default(),
+        text(value, "head").unwrap_or_default(),
+    );
+    // A head with escapes or cut off cannot be hashed again.
+    let whole = head.len() as u64 == bytes && head.chars().all(|c| c != '\\');
+    let expected = const_hex::encode(Sha256::digest(head.as_bytes()));
+    if (whole || bytes == 0) && digest != expected {
+        f.error(
+            format!("{place}/sha256"),
+            "the digest is that of the output",
+            expected,
+            digest,
+        );
+    }
+}
+
+/// Number of slots, and what they make of the record.
+fn slots(value: &Value, head: &Head, trials: &[CheckedTrial], f: &mut Findings) {
+    let planned = value
+        .at(&["plan", "trials"])
+        .and_then(Value::u64)
+        .unwrap_or(0);
+    let emulated = head.reason.as_deref() == Some("emulated");
+    if !emulated && trials.len() as u64 != planned {
+        f.error(
+            "/trials",
+            "one slot for each planned trial",
+            planned,
+            trials.len(),
+        );
+    }
+    let all = trials.iter().all(|(_, counted)| counted.is_some());
+    if head.status == "complete" && (!all || trials.is_empty()) {
+        f.error(
+            "/status",
+            "a complete record has an attempt that counts in every slot",
+            "failed or partial",
+            "complete",
+        );
+    }
+    if head.status != "complete" && all && !trials.is_empty() {
+        f.error(
+            "/status",
+            "a record with an attempt in every slot is complete",
+            "complete",
+            &head.status,
+        );
+    }
+}
+
+/// Every seed is the hash of what it is for.
+fn seeds(value: &Value, head: &Head, f: &mut Findings) {
+    if value
+        .at(&["inputs", "rule"])
+        .and_then(|r| r.str())
+        .as_deref()
+        != Some("fresh")
+    {
+        return;
+    }
+    let operation = head.operation.clone().unwrap_or_default();
+    for (index, seed) in value
+        .at(&["inputs", "seeds"])
+        .map_or(&[][..], Value::items)
+        .iter()
+        .enumerate()
+    {
+        let trial = seed.get("trial").and_then(Value::u64).unwrap_or(0) as u32;
+        let role = text(seed, "role").unwrap_or_default();
+        let found = text(seed, "seed").unwrap_or_default();
+        let of = |trial: u32| {
+            let mut hash = Sha256::new();
+            hash.update(format!("campaign/1\0{}\0{operation}\0", head.subject));
+            hash.update(trial.to_le_bytes());
+            hash.update(&role);
+            const_hex::encode(hash.finalize())
+        };
+        // One key for the run is that of trial 0 of its operation.
+        if found != of(trial) && !(role == "key" && found == of(0)) {
+            f.error(
+                format!("/inputs/seeds/{index}/seed"),
+                "a seed is the hash of its purpose",
+                of(trial),
+                found,
+            );
+        }
+    }
+}
+
+/// Derived values by pointer below `/derived`; a value is a number, a null, or a word.
+#[derive(Debug, Clone, PartialEq)]
+enum Expected {
+    Real(f64),
+    Count(u64),
+    Word(String),
+    Null,
+}
+
+type Derived = Vec<(&'static str, Expected)>;
+
+fn real(value: Option<f64>) -> Expected {
+    value.map_or(Expected::Null, Expected::Real)
+}
+
+/// Student's t of `k` trials. It is recorded to 14 significant digits; the recorded one is taken where
+/// it is the rounded true one, so that what follows from it can be compared to the last digit.
+fn recorded_t(derived: &Value, k: usize) -> Option<f64> {
+    if k < 3 {
+        return None;
+    }
+    let expected = t_975(k as u32 - 1);
+    let found = derived.at(&["ci95", "t"]).and_then(Value::f64);
+    let unit = 10f64.powi(expected.log10().floor() as i32 - 13);
+    Some(match found {
+        Some(found) if (found - expected).abs() <= 0.55 * unit => found,
+        _ => expected,
+    })
+}
+
+fn derive(
+    counted: &[&Attempt],
+    verdicts: bool,
+    clock: Option<f64>,
+    empty_ps: Option<u64>,
+    t: Option<f64>,
+) -> Option<Derived> {
+    if counted.is_empty() {
+        return None;
+    }
+    let n: u64 = counted.iter().map(|a| a.calls).sum();
+    let total = sum(counted.iter().map(|a| a.seconds()));
+    let mean = total / n as f64;
+    let means: Vec<f64> = counted
+        .iter()
+        .map(|a| a.seconds() / a.calls as f64)
+        .collect();
+    let in_order = ordered(means.clone());
+    let mut derived = vec![
+        ("/n", Expected::Count(n)),
+        ("/total_s", Expected::Real(total)),
+        ("/mean_s", Expected::Real(mean)),
+        ("/ops_per_s", Expected::Real(n as f64 / total)),
+        ("/median_trial_s", real(middle(&in_order))),
+        ("/min_trial_s", real(in_order.first().copied())),
+        ("/max_trial_s", real(in_order.last().copied())),
+    ];
+    let names = [
+        [
+            "/mean_cycles",
+            "/median_trial_cycles",
+            "/min_trial_cycles",
+            "/max_trial_cycles",
+        ],
+        [
+            "/mean_ticks",
+            "/median_trial_ticks",
+            "/min_trial_ticks",
+            "/max_trial_ticks",
+        ],
+    ];
+    for (names, value) in names
+        .iter()
+        .zip([(|a| a.cycles) as fn(&Attempt) -> Option<u64>, |a| a.ticks])
+    {
+        let figures = counter(counted, n, value);
+        derived.extend(
+            names
+                .iter()
+                .zip(figures)
+                .map(|(name, figure)| (*name, real(figure))),
+        );
+    }
+    interval(&means, t, &mut derived);
+    spread(counted, &mut derived);
+    if verdicts {
+        stability(&means, &in_order, counted, clock, t, &mut derived);
+    } else {
+        derived.push(("/stability", Expected::Null));
+    }
+    overhead(empty_ps, mean, &mut derived);
+    Some(derived)
+}
+
+/// Mean, median, least and greatest of a counter; nothing where a counted attempt lacks it.
+fn counter(counted: &[&Attempt], n: u64, value: fn(&Attempt) -> Option<u64>) -> [Option<f64>; 4] {
+    let Some(all) = counted
+        .iter()
+        .map(|a| Some((value(a)?, a.calls)))
+        .collect::<Option<Vec<_>>>()
+    else {
+        return [None; 4];
+    };
+    let total: u128 = all.iter().map(|(v, _)| u128::from(*v)).sum();
+    let means = ordered(
+        all.iter()
+            .map(|(v, calls)| *v as f64 / *calls as f64)
+            .collect(),
+    );
+    [
+        Some(total as f64 / n as f64),
+        middle(&means),
+        means.first().copied(),
+        means.last().copied(),
+    ]
+}
+
+fn interval(means: &[f64], t: Option<f64>, derived: &mut Derived) {
+    let Some(t) = t else {
+        derived.push(("/ci95", Expected::Null));
+        return;
+    };
+    let k = means.len();
+    let (mean, deviation) = mean_deviation(means);
+    let half = t * deviation / (k as f64).sqrt();
+    derived.extend([
+        ("/ci95/low", Expected::Real(mean - half)),
+        ("/ci95/high", Expected::Real(mean + half)),
+        ("/ci95/t", Expected::Real(t)),
+        ("/ci95/k", Expected::Count(k as u64)),
+    ]);
+}
+
+fn spread(counted: &[&Attempt], derived: &mut Derived) {
+    let per_call = |a: &&Attempt| {
+        let batch = a.batch.unwrap_or(1) as f64;
+        a.samples
+            .iter()
+            .map(move |&ns| ns as f64 / 1e9 / batch)
+            .collect::<Vec<f64>>()
+    };
+    let samples = ordered(counted.iter().flat_map(per_call).collect());
+    let (Some(p25), Some(p50), Some(p75)) = (
+        type7(&samples, 0.25),
+        type7(&samples, 0.5),
+        type7(&samples, 0.75),
+    ) else {
+        derived.extend([
+            ("/quantiles", Expected::Null),
+            ("/mad_s", Expected::Null),
+            ("/tukey", Expected::Null),
+        ]);
+        return;
+    };
+    let batch = counted.iter().filter_map(|a| a.batch).max().unwrap_or(1);
+    let deviations = ordered(samples.iter().map(|x| (x - p50).abs()).collect());
+    let range = p75 - p25;
+    let beyond = |factor: f64| {
+        let (low, high) = (p25 - factor * range, p75 + factor * range);
+        samples.iter().filter(|&&x| x < low || x > high).count() as u64
+    };
+    derived.extend([
+        ("/quantiles/p5", real(type7(&samples, 0.05))),
+        ("/quantiles/p25", Expected::Real(p25)),
+        ("/quantiles/p50", Expected::Real(p50)),
+        ("/quantiles/p75", Expected::Real(p75)),
+        ("/quantiles/p95", real(type7(&samples, 0.95))),
+        ("/quantiles/p99", real(type7(&samples, 0.99))),
+        ("/quantiles/batch", Expected::Count(batch)),
+        ("/quantiles/samples", Expected::Count(samples.len() as u64)),
+        ("/mad_s", real(middle(&deviations))),
+        ("/tukey/mild", Expected::Count(beyond(1.5) - beyond(3.0))),
+        ("/tukey/severe", Expected::Count(beyond(3.0))),
+    ]);
+}
+
+fn stability(
+    means: &[f64],
+    in_order: &[f64],
+    counted: &[&Attempt],
+    clock: Option<f64>,
+    t: Option<f64>,
+    derived: &mut Derived,
+) {
+    let (least, most) = (in_order[0], in_order[in_order.len() - 1]);
+    let spread = (most - least) / middle(in_order).unwrap_or(f64::NAN);
+    let impossible = counted.iter().any(|a| {
+        let rate = a.cycles.map(|c| c as f64 / a.seconds());
+        let odd = rate
+            .zip(clock)
+            .is_some_and(|(rate, clock)| !(0.2..=2.0).contains(&(rate / clock)));
+        a.nanoseconds == 0 || a.cycles == Some(0) || odd
+    });
+    let verdict = match spread {
+        _ if impossible => "unusable",
+        s if s > 0.10 => "unusable",
+        s if s > 0.02 => "noisy",
+        _ => "stable",
+    };
+    let trials = t.map(|t| {
+        let (mean, deviation) = mean_deviation(means);
+        (t * deviation / (0.01 * mean)).powi(2).ceil() as u64
+    });
+    derived.extend([
+        ("/stability/verdict", Expected::Word(verdict.to_owned())),
+        ("/stability/spread", Expected::Real(spread)),
+        (
+            "/stability/trials_for_1_percent",
+            trials.map_or(Expected::Null, Expected::Count),
+        ),
+    ]);
+}
+
+fn overhead(empty_ps: Option<u64>, mean: f64, derived: &mut Derived) {
+    let Some(empty) = empty_ps.map(|ps| ps as f64 / 1e12) else {
+        derived.push(("/loop_overhead", Expected::Null));
+        return;
+    };
+    let share = empty / mean;
+    derived.extend([
+        ("/loop_overhead/empty_call_s", Expected::Real(empty)),
+        ("/loop_overhead/share", Expected::Real(share)),
+        (
+            "/loop_overhead/mean_less_overhead_s",
+            real((share > 0.001).then_some(mean - empty)),
+        ),
+    ]);
+}
+
+fn compare(derived: &Value, expected: Option<&Derived>, f: &mut Findings) {
+    let Some(expected) = expected else {
+        if !derived.is_null() {
+            f.error(
+                "/derived",
+                "nothing follows from no counted attempt",
+                "null",
+                "values",
+            );
+        }
+        return;
+    };
+    let rule = "derived values follow from the counted attempts";
+    for (pointer, expected) in expected {
+        let keys: Vec<&str> = pointer[1..].split('/').collect();
+        let found = derived.at(&keys);
+        let agrees = match expected {
+            Expected::Real(e) => found.and_then(Value::f64) == Some(*e),
+            Expected::Count(e) => found.and_then(Value::u64) == Some(*e),
+            Expected::Word(e) => found.and_then(Value::str).is_some_and(|x| x == *e),
+            Expected::Null => found.is_some_and(Value::is_null),
+        };
+        if !agrees {
+            f.error(
+                format!("/derived{pointer}"),
+                rule,
+                format!("{expected:?}"),
+                format!("{found:?}"),
+            );
+        }
+    }
+}

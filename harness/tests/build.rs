@@ -1,5 +1,6 @@
 //! The build phase on small candidates in folders of their own, and on the real ones.
 
+use crate::support::lab::{self, FINE};
 use crate::support::{have, root, skip};
 use harness::build::{
     build_all, cpu_model, elf_figures, features_for, refuses, BuildError, Context, Features,
@@ -183,7 +184,7 @@ impl Lab {
                 features,
                 jobs: None,
                 stop,
-                on_written: &mut |path, sha256| {
+                before_writing: &mut |path, sha256| {
                     written
                         .borrow_mut()
                         .push((path.to_owned(), sha256.to_owned()));
@@ -929,6 +930,56 @@ fn a_library_that_comes_already_built_is_taken_as_it_is() {
         .contains("`ready.so` cannot be read as ELF"));
 }
 
+#[test]
+fn without_a_compiler_the_command_is_status_3_and_names_the_package() {
+    let lab = lab::Lab::new(&[FINE], "");
+    let output = lab
+        .command(&["build"])
+        .env("PATH", lab.path("sources"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    let expected = "compiler `gcc` is not here: install the package gcc (Debian, Ubuntu)";
+    assert!(text.contains(expected), "{text}");
+    assert!(!lab.run_dir(1).join("build.json").exists());
+}
+
+#[test]
+fn a_row_that_does_not_build_is_status_1_and_the_other_is_there() {
+    let broken = lab::Instance {
+        label: "lab-2",
+        defines: &["LAB_KEY_BYTES=undeclared", "sig_keygen=1"],
+        ..FINE
+    };
+    let lab = lab::Lab::new(&[FINE, broken], "");
+    let end = lab.campaign(&["build"]).expect(1);
+    let said = format!("{}{}", end.stdout, end.stderr);
+    assert!(said.contains("lab/lab-2/ref/reference"), "{end}");
+    let file = lab::json(&lab.run_dir(1), "build.json");
+    assert_eq!(file["rows"][0]["status"], "complete");
+    assert_eq!(file["rows"][1]["status"], "failed");
+    assert_eq!(file["rows"][1]["reason"]["code"], "build_failed");
+    assert!(file["rows"][1]["log"]
+        .as_str()
+        .unwrap()
+        .contains("sources/lab_candidate.c"));
+}
+
+#[test]
+fn a_cache_that_cannot_be_used_is_status_3_and_says_where_to_turn() {
+    let lab = lab::Lab::new(&[FINE], "");
+    std::fs::write(lab.path("occupied"), "").unwrap();
+    let output = lab
+        .command(&["build"])
+        .env("CAMPAIGN_CACHE", lab.path("occupied/cache"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("CAMPAIGN_CACHE"), "{text}");
+}
+
 fn arm_system(lab: &Lab) -> System {
     System {
         id: "arm_1".into(),
@@ -1048,7 +1099,7 @@ fn real(system: &System, identities: &[&str]) -> (tempfile::TempDir, BuildFile) 
             features: Features::NotAsked,
             jobs: None,
             stop: &Stop::new(),
-            on_written: &mut |_, _| Ok(()),
+            before_writing: &mut |_, _| Ok(()),
             on_progress: &|_| {},
         },
     )

@@ -10,11 +10,15 @@ use crate::hash;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Environment variable that names another place for the cache.
 pub const VARIABLE: &str = "CAMPAIGN_CACHE";
 /// Place below the root of the configuration.
 const FOLDER: &str = "target/campaign-cache";
+
+/// Age at which a temporary folder belongs to nobody: many times the limit of a compile.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
 /// The folder: that of the environment variable, else the one below `root`.
 pub fn folder(root: &Path) -> PathBuf {
@@ -56,6 +60,7 @@ impl Cache {
             source,
         };
         std::fs::create_dir_all(dir.join("tmp")).map_err(io)?;
+        remove_old(&dir.join("tmp"));
         let dir = dir.canonicalize().map_err(io)?;
         Ok(Cache { dir })
     }
@@ -120,6 +125,19 @@ impl Cache {
     }
 }
 
+/// Takes away what killed builds left. What cannot be removed does no harm.
+fn remove_old(tmp: &Path) {
+    let old = |path: &Path| {
+        let age = path.metadata().and_then(|m| m.modified()).ok()?.elapsed();
+        Some(age.ok()? > ABANDONED)
+    };
+    for entry in std::fs::read_dir(tmp).into_iter().flatten().flatten() {
+        if old(&entry.path()) == Some(true) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// Writes a file whole, without flushing it to the disk.
 pub fn put(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     let write = || -> io::Result<()> {
@@ -139,6 +157,21 @@ pub fn put(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_build_left_goes_after_a_day() {
+        let dir = tempfile::tempdir().unwrap();
+        let (old, new) = (dir.path().join("tmp/old"), dir.path().join("tmp/new"));
+        for path in [&old, &new] {
+            std::fs::create_dir_all(path).unwrap();
+            std::fs::write(path.join("half.o"), "").unwrap();
+        }
+        let yesterday = std::time::SystemTime::now() - 2 * ABANDONED;
+        let folder = std::fs::File::open(&old).unwrap();
+        folder.set_modified(yesterday).unwrap();
+        Cache::open(dir.path()).unwrap();
+        assert!(!old.exists() && new.exists());
+    }
 
     #[test]
     fn a_damaged_entry_is_not_served() {

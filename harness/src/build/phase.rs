@@ -37,7 +37,7 @@ pub struct Context<'a> {
     /// The wish to stop.
     pub stop: &'a Stop,
     /// Called with path below the run directory and SHA-256 before an evidence file is written.
-    pub on_written: &'a mut dyn FnMut(&str, &str) -> Result<(), Failed>,
+    pub before_writing: &'a mut dyn FnMut(&str, &str) -> Result<(), Failed>,
     /// Called from several threads as rows come and go.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
 }
@@ -120,7 +120,7 @@ pub fn build_all(
     if before.as_ref() != Some(&file) {
         // The journal first: then nothing lies in a run that it does not know.
         let bytes = store::json(&path, &file)?;
-        (context.on_written)(FILE, &hash::sha256(&bytes)).map_err(BuildError::Journal)?;
+        (context.before_writing)(FILE, &hash::sha256(&bytes)).map_err(BuildError::Journal)?;
         store::write_atomic(&path, &bytes)?;
     }
     Ok(file)

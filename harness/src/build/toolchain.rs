@@ -184,11 +184,14 @@ fn ask<S: AsRef<OsStr>>(
     args: impl IntoIterator<Item = S>,
     stop: &Stop,
 ) -> Result<Outcome, BuildError> {
-    let command = Command::from_words(command)
+    let question = Command::from_words(command)
         .expect("a command has a program")
-        .args(args)
-        .deadline(LIMIT);
-    let outcome = run_blocking(command, stop);
+        .args(args);
+    answer_of(question, stop)
+}
+
+fn answer_of(question: Command, stop: &Stop) -> Result<Outcome, BuildError> {
+    let outcome = run_blocking(question.deadline(LIMIT), stop);
     match outcome.end {
         End::Interrupted => Err(BuildError::Interrupted),
         _ => Ok(outcome),
@@ -204,18 +207,12 @@ fn trial(command: &[String], stop: &Stop) -> Result<Outcome, BuildError> {
     let dir = tempfile::tempdir().map_err(io(&std::env::temp_dir()))?;
     let source = dir.path().join("fit.c");
     std::fs::write(&source, TRIVIAL).map_err(io(&source))?;
-    let out = dir.path().join("fit.so");
-    ask(
-        command,
-        [
-            OsStr::new("-fPIC"),
-            OsStr::new("-shared"),
-            source.as_os_str(),
-            OsStr::new("-o"),
-            out.as_os_str(),
-        ],
-        stop,
-    )
+    let question = Command::from_words(command)
+        .expect("a command has a program")
+        .args(["-fPIC", "-shared", "fit.c", "-o", "fit.so"])
+        .cwd(dir.path())
+        .env("TMPDIR", dir.path());
+    answer_of(question, stop)
 }
 
 fn digest(

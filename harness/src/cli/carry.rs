@@ -4,6 +4,7 @@
 use super::exit::{Failure, Outcome, Signal};
 use super::options::{Global, Selection};
 use super::{output, prepare};
+use crate::build::BuildError;
 use crate::config::Sources;
 use crate::evidence::{Finding, ReasonCode, RowInfo, Status};
 use crate::phases::context::PhaseError;
@@ -95,6 +96,9 @@ fn failure(error: PipelineError, stop: &Stop) -> Failure {
         PipelineError::Directory(error) => error.into(),
         error @ PipelineError::Unready { .. } => Failure::found(error),
         PipelineError::Phase(error @ PhaseError::Manifest(_)) => Failure::request(error),
+        PipelineError::Build(
+            error @ (BuildError::WrongTarget { .. } | BuildError::UnknownIdentity(_)),
+        ) => Failure::request(error),
         PipelineError::Interrupted => Failure::Interrupted(match stop.signal() {
             Some(2) => Signal::Interrupt,
             _ => Signal::Terminate,

@@ -573,7 +573,7 @@ fn build_phase(context: &Context) -> Result<(), PipelineError> {
             features: build::features_for(context.system),
             jobs: None,
             stop: context.stop,
-            on_written: &mut |path, sha256| {
+            before_writing: &mut |path, sha256| {
                 context.book.log(JournalEvent::Written {
                     path: path.to_owned(),
                     sha256: sha256.to_owned(),

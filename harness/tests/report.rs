@@ -1,5 +1,6 @@
 //! Pages: complete, every cell from the counted attempts, nothing injected by names.
 
+use crate::support::cells;
 use harness::report::{self, render_run};
 use harness::testing::{self, Synthetic};
 use protocol::SourceKind;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// A synthetic dataset on disk with its pages; `CAMPAIGN_KEEP_PAGES` names a folder that keeps them.
 struct Pages {
     _folder: tempfile::TempDir,
+    run: PathBuf,
     pages: PathBuf,
     files: Vec<PathBuf>,
 }
@@ -23,6 +25,7 @@ fn pages(name: &str, dataset: &harness::dataset::Dataset) -> Pages {
     let files = render_run(&run, &pages).expect("pages");
     Pages {
         _folder: folder,
+        run,
         pages,
         files,
     }
@@ -195,4 +198,42 @@ fn what_is_no_dataset_is_a_wrong_request() {
         .args(["report", "nothing"])
         .assert()
         .code(2);
+}
+
+#[test]
+fn every_cell_follows_from_the_counted_attempts() {
+    let odd = |source, all_phases| Synthetic {
+        source,
+        all_phases,
+        ..Synthetic::default()
+    };
+    for (name, spec) in [
+        ("perf", odd(SourceKind::Perf, true)),
+        ("tsc", odd(SourceKind::Tsc, false)),
+        ("none", odd(SourceKind::None, false)),
+    ] {
+        let pages = pages(&format!("cells-{name}"), &spec.build());
+        for (candidate, records) in [("sign-09", 6), ("toy", 12)] {
+            let page = pages.text(&format!("{candidate}.md"));
+            let (cells, wrong) = cells::recompute(&pages.run, candidate, &page);
+            assert_eq!(cells, 22 * records, "cells of {candidate}");
+            assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_cell_is_found() {
+    let pages = pages("wrong", &Synthetic::default().build());
+    let page = pages.text("sign-09.md");
+    for (right, wrong) in [
+        (" ms |", " s |"),
+        ("105 (5 × 21)", "105 (5 × 20)"),
+        ("± 0.", "± 1."),
+    ] {
+        assert!(page.contains(right), "{right}");
+        let changed = page.replacen(right, wrong, 1);
+        let (_, found) = cells::recompute(&pages.run, "sign-09", &changed);
+        assert_eq!(found.len(), 1, "{right}: {found:?}");
+    }
 }

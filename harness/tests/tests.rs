@@ -14,4 +14,5 @@ mod process;
 mod readme;
 mod report;
 mod run;
+mod report_browser;
 mod support;

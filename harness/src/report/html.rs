@@ -129,6 +129,9 @@ fn heading<'a>(
         let id = context.anchorizer.anchorize(&node.collect_text());
         context.cr()?;
         write!(context, "<h{level} id=\"")?;
+        if !id.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            context.write_str("section-")?;
+        }
         context.escape(&id)?;
         context.write_str("\">")?;
     } else {
@@ -158,7 +161,7 @@ fn caption(context: &mut Context<State<'_>>, entering: bool) -> Formatted {
         context.cr()?;
         write!(
             context,
-            "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-labelledby=\"table-{id}\">\n<table>\n<caption id=\"table-{id}\">"
+            "<section class=\"table\" tabindex=\"0\" aria-labelledby=\"table-{id}\">\n<table>\n<caption id=\"table-{id}\">"
         )?;
     } else {
         context.write_str("</caption>\n")?;
@@ -168,10 +171,10 @@ fn caption(context: &mut Context<State<'_>>, entering: bool) -> Formatted {
 
 fn table(context: &mut Context<State<'_>>, entering: bool) -> Formatted {
     if !entering {
-        context.write_str("\n</tbody>\n</table>\n</div>\n")?;
+        context.write_str("\n</tbody>\n</table>\n</section>\n")?;
     } else if !std::mem::take(&mut context.user.captioned) {
         context.cr()?;
-        context.write_str("<div class=\"table\">\n<table>\n")?;
+        context.write_str("<section class=\"table\">\n<table>\n")?;
     }
     Ok(ChildRendering::HTML)
 }
@@ -320,7 +323,10 @@ mod tests {
                 && out.contains("<td class=\"n\">1</td>")
         );
         assert_eq!(out.matches("<table>").count(), 1);
-        assert!(out.ends_with("</table>\n</div>\n<p>After</p>\n"), "{out}");
+        assert!(
+            out.ends_with("</table>\n</section>\n<p>After</p>\n"),
+            "{out}"
+        );
     }
 
     #[test]

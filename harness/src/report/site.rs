@@ -243,7 +243,8 @@ mod tests {
         std::fs::write(data.join("current"), "new\n").unwrap();
         let new = Published::at(&data.join("new")).unwrap();
         let old = Published::at(&data.join("old")).unwrap();
-        assert_eq!(current(&root.path().canonicalize().unwrap()), [new.clone()]);
+        let real = root.path().canonicalize().unwrap();
+        assert_eq!(current(&real), std::slice::from_ref(&new));
         assert_eq!(new.folder(), Path::new("arm_1"));
         assert_eq!(old.folder(), Path::new("arm_1/old"));
         assert_eq!(Published::at(root.path()), None);

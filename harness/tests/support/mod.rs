@@ -4,6 +4,7 @@
 pub mod arm;
 pub mod cc;
 pub mod lab;
+pub mod cells;
 pub mod objects;
 
 use std::path::{Path, PathBuf};

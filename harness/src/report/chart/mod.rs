@@ -27,10 +27,10 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 const WIDTH: i32 = 720;
 /// Size of text: 10 CSS pixels where the chart is 360 wide.
 const TEXT: f64 = 20.0;
-/// Mean width of a character of that size, for cutting labels.
-const CHARACTER: i32 = 11;
-/// Widest label, characters.
-const LABEL_MAX: usize = 27;
+/// Least space for labels: half of the number under the left end of the axis.
+const LEFT_LEAST: i32 = 36;
+/// Widest label.
+const LABEL_MAX: i32 = 310;
 /// Height of a row.
 const ROW: i32 = 28;
 /// Height of a group's title.
@@ -86,10 +86,10 @@ fn chart<R>(
     legend: &[(Glyph, &str)],
     draw: impl Fn(&Canvas, &R, i32),
 ) -> String {
-    let longest = groups
+    let widest = groups
         .iter()
         .flat_map(|group| &group.rows)
-        .map(|row| cut(label(row)).chars().count())
+        .map(|row| width(&cut(label(row))))
         .max()
         .unwrap_or(0);
     let top = 8 + legend_height(legend);
@@ -100,7 +100,7 @@ fn chart<R>(
         let size = (WIDTH as u32, (bottom + AXIS) as u32);
         let canvas = Canvas {
             area: SVGBackend::with_string(&mut svg, size).into_drawing_area(),
-            left: 14 + longest as i32 * CHARACTER,
+            left: 14 + widest.max(LEFT_LEAST),
             right: WIDTH - VALUES,
         };
         canvas.rectangle((0, 0), (WIDTH, bottom + AXIS), PAPER);
@@ -132,18 +132,39 @@ fn chart<R>(
 /// Drawing into a text has nothing that could fail.
 const NEVER: &str = "drawing into a text does not fail";
 
+/// Width of a text at size [`TEXT`], never too small: no font is asked, so each character counts as
+/// in a wide one (DejaVu Sans), rounded up.
+fn width(text: &str) -> i32 {
+    let of = |c: char| match c {
+        'i' | 'j' | 'l' | '\'' | '.' | ',' | ':' | ';' | '|' | '!' | ' ' => 7,
+        'f' | 'r' | 't' | '-' | '(' | ')' | '[' | ']' | '/' | '"' => 9,
+        'm' | 'w' | '@' | '%' | 'M' | 'W' => 20,
+        'a'..='z' | '0'..='9' | '_' => 13,
+        'A'..='Z' => 16,
+        c if c.is_ascii() => 17,
+        _ => 20,
+    };
+    text.chars().map(of).sum()
+}
+
 /// A label that fits: the middle of a long one is left out.
 fn cut(label: &str) -> String {
     let plain = super::escape::one_line(label);
-    let characters: Vec<char> = plain.chars().collect();
-    if characters.len() <= LABEL_MAX {
+    if width(&plain) <= LABEL_MAX {
         return plain;
     }
-    let head = LABEL_MAX / 2;
-    let tail = LABEL_MAX - head - 1;
-    let start: String = characters[..head].iter().collect();
-    let end: String = characters[characters.len() - tail..].iter().collect();
-    format!("{start}…{end}")
+    let characters: Vec<char> = plain.chars().collect();
+    let cut_to = |kept: usize| {
+        let tail = kept / 2;
+        let start: String = characters[..kept - tail].iter().collect();
+        let end: String = characters[characters.len() - tail..].iter().collect();
+        format!("{start}…{end}")
+    };
+    (0..characters.len())
+        .rev()
+        .map(cut_to)
+        .find(|text| width(text) <= LABEL_MAX)
+        .unwrap_or_default()
 }
 
 /// Where a text ends or begins.
@@ -294,6 +315,6 @@ mod tests {
     fn long_labels_keep_both_ends() {
         let cut = cut(&format!("begin{}end", "x".repeat(300)));
         assert!(cut.starts_with("begin") && cut.ends_with("end"));
-        assert_eq!(cut.chars().count(), LABEL_MAX);
+        assert!(width(&cut) <= LABEL_MAX && width(&cut) > LABEL_MAX - 20);
     }
 }

@@ -246,6 +246,14 @@ fn count(number: usize, what: &str) -> String {
     }
 }
 
+/// What the records of one kind of source have in common.
+#[derive(Default)]
+struct SourceUse {
+    read_costs_ns: Vec<u64>,
+    records: usize,
+    reason: Option<String>,
+}
+
 /// One row per kind of source.
 fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
     let mut table = Table::with(&[
@@ -258,8 +266,7 @@ fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
         "cost of a read#",
         "records#",
     ]);
-    let mut kinds: BTreeMap<Vec<Option<String>>, (Vec<u64>, usize, Option<String>)> =
-        BTreeMap::new();
+    let mut kinds: BTreeMap<Vec<Option<String>>, SourceUse> = BTreeMap::new();
     for entry in dataset.timing.values() {
         let source = &entry.value.cycle_source;
         let key = vec![
@@ -272,14 +279,15 @@ fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
             source.access.clone(),
             source.frequency_hz.map(|hz| format::ghz(hz as f64)),
         ];
-        let (costs, records, reason) = kinds.entry(key).or_default();
-        costs.extend(source.read_cost_ns);
-        *records += 1;
+        let used = kinds.entry(key).or_default();
+        used.read_costs_ns.extend(source.read_cost_ns);
+        used.records += 1;
         if let Some(why) = &source.reason {
-            reason.get_or_insert_with(|| reason_text(why));
+            used.reason.get_or_insert_with(|| reason_text(why));
         }
     }
-    for (key, (mut costs, records, reason)) in kinds {
+    for (key, used) in kinds {
+        let mut costs = used.read_costs_ns;
         costs.sort_unstable();
         let cost = match (costs.first(), costs.last()) {
             (Some(a), Some(b)) if a != b => Some(format!("{a} to {b} ns")),
@@ -290,12 +298,12 @@ fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
             .into_iter()
             .map(|text| Cell::or_missing(text, notes, DOES_NOT_APPLY))
             .collect();
-        if let Some(reason) = reason {
+        if let Some(reason) = used.reason {
             cells[0] =
                 std::mem::take(&mut cells[0]).with_note(notes, format!("no core cycles: {reason}"));
         }
         cells.push(Cell::or_missing(cost, notes, DOES_NOT_APPLY));
-        cells.push(Cell::text(records.to_string()));
+        cells.push(Cell::text(used.records.to_string()));
         table.rows.push(cells);
     }
     table

@@ -1,0 +1,253 @@
+//! Pages in a real browser: nothing injected, nothing wider than a phone, nothing loaded, sorting by
+//! click and by keyboard, no serious finding of the accessibility rules, valid HTML.
+
+use crate::support::{have, root, skip};
+use harness::evidence::{KatIssueInfo, Reason, ReasonCode, Status};
+use harness::report::{self, escape, templates::Templates, view::Place};
+use harness::testing::{Synthetic, SyntheticCandidate};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Elements that a page may have; everything else was injected.
+const ELEMENTS: &str =
+    "a blockquote body button caption circle code div em figure h1 h2 h3 head hr \
+    html input label li line link main meta ol p polygon polyline rect script section strong style \
+    sup svg table tbody td text th thead title tr ul";
+
+/// Smallest text of a chart on a phone, CSS pixels.
+const CHART_TEXT_PX: f64 = 9.0;
+
+/// What the browser found on pages; `None` where there is no browser (said as a skipped test).
+pub fn look(pages: &[PathBuf]) -> Option<Vec<Value>> {
+    if !have("node", "nodejs") || !have("chromium", "chromium") {
+        return None;
+    }
+    let folder = root().join("harness/tests/browser");
+    if !folder.join("node_modules").is_dir() {
+        skip("the modules of harness/tests/browser are not here; run `npm ci` there");
+        return None;
+    }
+    let output = Command::new("node")
+        .arg("check.mjs")
+        .arg("/usr/bin/chromium")
+        .args(pages)
+        .current_dir(&folder)
+        .output()
+        .expect("node runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    Some(serde_json::from_slice(&output.stdout).expect("JSON"))
+}
+
+/// Asserts what must hold for every page.
+pub fn assert_good(page: &Value) {
+    let file = page["file"].as_str().unwrap();
+    assert_eq!(
+        page["invalid"],
+        Value::Array(vec![]),
+        "{file} is no valid HTML"
+    );
+    for view in page["views"].as_array().unwrap() {
+        let place = format!("{file} at {}", view["view"]);
+        for empty in [
+            "messages",
+            "requests",
+            "violations",
+            "handlers",
+            "deadLinks",
+        ] {
+            assert_eq!(view[empty], Value::Array(vec![]), "{place}: {empty}");
+        }
+        assert_eq!(view["scripts"], 1, "{place}: the page's own script alone");
+        assert!(
+            view["scrollWidth"].as_u64() <= view["innerWidth"].as_u64(),
+            "{place}: too wide"
+        );
+        for element in view["elements"].as_array().unwrap() {
+            let name = element.as_str().unwrap();
+            assert!(
+                ELEMENTS.split_whitespace().any(|e| e == name),
+                "{place}: <{name}>"
+            );
+        }
+        for table in view["tables"].as_array().unwrap() {
+            assert!(
+                table["caption"].is_string(),
+                "{place}: a table without a caption"
+            );
+            assert_eq!(table["scoped"], true, "{place}: {}", table["caption"]);
+            assert_eq!(table["ragged"], 0, "{place}: {}", table["caption"]);
+        }
+        for chart in view["charts"].as_array().unwrap() {
+            let smallest = chart["smallestTextPx"].as_f64().unwrap();
+            assert!(
+                smallest >= CHART_TEXT_PX,
+                "{place}: {smallest} px in {}",
+                chart["label"]
+            );
+            assert_eq!(
+                chart["textOutside"],
+                Value::Array(vec![]),
+                "{place}: {}",
+                chart["label"]
+            );
+        }
+    }
+}
+
+/// Renders a dataset into a folder, without writing it.
+fn render(dataset: &harness::dataset::Dataset, folder: &Path) -> Vec<PathBuf> {
+    let templates = Templates::new(None).unwrap();
+    let pages = report::render(dataset, &Place::default(), &templates).unwrap();
+    let written = report::write(folder, &pages).unwrap();
+    written
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "html"))
+        .collect()
+}
+
+#[test]
+fn pages_work_in_a_browser_at_desk_and_phone() {
+    let folder = tempfile::tempdir().unwrap();
+    let unfixed = Synthetic {
+        fixed_host: false,
+        ..Synthetic::default()
+    };
+    let pages = render(&unfixed.build(), folder.path());
+    let Some(found) = look(&pages) else { return };
+    assert_eq!(found.len(), pages.len());
+    for page in &found {
+        assert_good(page);
+    }
+    let summary = of(&found, "summary.html");
+    let rows = summary["views"][0]["use"]["rows"].as_array().unwrap();
+    assert_ne!(rows[1], rows[2], "a second click turns the order");
+    assert_eq!(rows[1], rows[3], "the keyboard sorts too");
+    let candidate = of(&found, "toy.html");
+    let filter = &candidate["views"][0]["use"]["filter"];
+    assert_eq!(
+        (&filter["all"], &filter["some"]),
+        (&12.into(), &4.into()),
+        "one operation of three"
+    );
+    assert_eq!(candidate["views"][0]["charts"].as_array().unwrap().len(), 3);
+}
+
+/// The page of that file name.
+fn of<'p>(pages: &'p [Value], name: &str) -> &'p Value {
+    pages
+        .iter()
+        .find(|page| {
+            page["file"]
+                .as_str()
+                .unwrap()
+                .ends_with(&format!("/{name}"))
+        })
+        .expect(name)
+}
+
+/// Names that must stay names.
+fn hostile() -> Vec<String> {
+    let mut names: Vec<String> = [
+        "<script>alert(1)</script>",
+        "\"><img src=x onerror=alert(1)>",
+        "a|b|c",
+        "`tick` ``ticks``",
+        "a\\|b\\",
+        "&lt;b&gt; &amp;",
+        "[x](javascript:alert(1))",
+        "![i](https://example.invalid/i.png)",
+        "line one\nline two",
+        "{{ frame.system }} {% raw %}",
+        "שלום-عالم-\u{202E}gnp.exe",
+        "*b* _i_ ~~s~~ $x$ <!-- c -->",
+        "'; DROP TABLE t; --",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    names.push("x".repeat(300));
+    names
+}
+
+#[test]
+fn hostile_names_stay_names() {
+    let names = hostile();
+    let labels: Vec<(&str, u32)> = names.iter().map(|name| (name.as_str(), 128)).collect();
+    let spec = Synthetic {
+        candidates: vec![
+            SyntheticCandidate::new("<h1>cand\"idate|", "<b>Name</b> | `x`", &labels)
+                .with_codes(&[("re|f`", "<i>b&b")]),
+            SyntheticCandidate::new("index", "</title><script>alert(2)</script>", &[("l", 128)]),
+        ],
+        system: "sys</style><script>alert(3)</script>".into(),
+        ..Synthetic::default()
+    };
+    let mut dataset = spec.build();
+    dataset.campaign.title = "</title><script>alert(4)</script>".into();
+    dataset.campaign.system_description =
+        Some("# not a heading\n\n<script>alert(5)</script>".into());
+    dataset.environments[0].value.stable.cpu_model = Some("<b>| CPU` |".into());
+    let candidate = &mut dataset.campaign.candidates[0];
+    candidate
+        .links
+        .insert("<i>run</i>".into(), "javascript:alert(6)".into());
+    candidate
+        .links
+        .insert("a](b".into(), "https://example.invalid/\"><script>".into());
+    candidate.kat_issues.push(KatIssueInfo {
+        instance: names[0].clone(),
+        result: "NOKAT".into(),
+        reason: "<script>alert(7)</script> | `".into(),
+    });
+    let failed = dataset.campaign.rows[0].identity.clone();
+    dataset.campaign.rows[0].status = Status::Failed;
+    dataset.campaign.rows[0].reason = Some(Reason::new(
+        ReasonCode::BuildFailed,
+        "cc: error: |x| `y`\n[^9]: z <script>alert(8)</script>",
+    ));
+    dataset.timing.retain(|key, _| key.0 != failed);
+
+    let folder = tempfile::tempdir().unwrap();
+    let pages = render(&dataset, folder.path());
+    let Some(found) = look(&pages) else { return };
+    for page in &found {
+        assert_good(page);
+        for target in page["views"][0]["targets"].as_array().unwrap() {
+            let target = target.as_str().unwrap();
+            assert!(
+                escape::is_harmless(target) || target.starts_with('#') || target == "data:,",
+                "{target}"
+            );
+        }
+    }
+    let page = of(
+        &found,
+        &format!("{}.html", report::view::page_name("<h1>cand\"idate|")),
+    );
+    let tables = page["views"][0]["tables"].as_array().unwrap();
+    let performance = tables
+        .iter()
+        .find(|table| {
+            table["caption"]
+                .as_str()
+                .unwrap()
+                .starts_with("Cost of one operation")
+        })
+        .unwrap();
+    let shown: Vec<&str> = performance["firstColumn"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cell| cell.as_str().unwrap())
+        .collect();
+    assert_eq!(shown.len(), names.len() * 3);
+    for name in &names {
+        let name = escape::one_line(name);
+        assert_eq!(
+            shown.iter().filter(|cell| **cell == name).count(),
+            3,
+            "{name} in {shown:?}"
+        );
+    }
+}

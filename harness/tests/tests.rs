@@ -13,6 +13,6 @@ mod plan;
 mod process;
 mod readme;
 mod report;
-mod run;
 mod report_browser;
+mod run;
 mod support;

@@ -3,8 +3,8 @@
 
 pub mod arm;
 pub mod cc;
-pub mod lab;
 pub mod cells;
+pub mod lab;
 pub mod objects;
 
 use std::path::{Path, PathBuf};

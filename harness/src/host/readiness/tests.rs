@@ -252,7 +252,9 @@ fn single_files_decide_their_items() {
     let boost = "sys/devices/system/cpu/cpufreq/boost";
     let own_boost = "sys/devices/system/cpu/cpu2/cpufreq/boost";
     let paranoid = "proc/sys/kernel/perf_event_paranoid";
-    let cases: [(&[(&str, &str)], &str, FindingState, &str); 23] = [
+    /// Files that are other than in the base, the item, its state, and a part of its value.
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, FindingState, &'a str);
+    let cases: [Case; 23] = [
         (&[(governor, "\n")], "governor", Unknown, "file empty"),
         (&[(governor, "")], "governor", Unknown, "file absent"),
         (&[(turbo, "0\n")], "turbo", Bad, "on"),

@@ -536,6 +536,12 @@ fn an_attempt_that_a_kill_cut_off_is_kept_and_does_not_count() {
     )));
     running.signal(Signal::SIGKILL);
     running.end();
+    // Nobody is left to end the worker but the kernel.
+    let gone = || lab::processes_in(&run).is_empty();
+    assert!((0..500).any(|_| gone() || {
+        std::thread::sleep(Duration::from_millis(10));
+        false
+    }));
     lab.campaign(&SIGN).expect(0);
     check_complete(&run);
     let record = json(&run, RECORD);

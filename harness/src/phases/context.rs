@@ -151,7 +151,10 @@ impl Context<'_> {
         if let crate::process::End::NotStarted(error) = &answer.outcome.end {
             return Err(PhaseError::WorkerFailed {
                 code: FailureCode::Io,
-                text: format!("it could not be started: {error}"),
+                text: format!(
+                    "`{}` could not be started: {error}; put it back, or name another one with --worker",
+                    self.worker.path().display()
+                ),
             });
         }
         Ok(answer)

@@ -119,6 +119,11 @@ impl Worker {
         })
     }
 
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// SHA-256 of the binary.
     pub fn sha256(&self) -> &str {
         &self.sha256

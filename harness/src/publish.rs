@@ -504,7 +504,7 @@ fn private_value(value: &Value, names: &BTreeSet<String>) -> Option<(String, Str
 }
 
 /// Whether a text is one of the names, or a path with one of them as a part. A name inside a longer
-/// word is none: `vivo` is part of a product's name.
+/// word is none: `kiwi` is part of a product's name.
 fn is_name(text: &str, names: &BTreeSet<String>) -> bool {
     names.contains(text) || (text.contains('/') && text.split('/').any(|part| names.contains(part)))
 }
@@ -601,12 +601,12 @@ mod tests {
 
     #[test]
     fn names_are_whole_values_and_parts_of_paths() {
-        let names = BTreeSet::from(["vivo".to_owned(), "ada".to_owned()]);
+        let names = BTreeSet::from(["kiwi".to_owned(), "ada".to_owned()]);
         for (text, private) in [
-            (r#"{"a":["vivo"]}"#, Some("f /a/0: vivo")),
+            (r#"{"a":["kiwi"]}"#, Some("f /a/0: kiwi")),
             (r#"{"a":"runs/ada/x"}"#, Some("f /a: runs/ada/x")),
-            (r#"{"a":"ASUS Vivobook vivo"}"#, None),
-            (r#"{"vivo":"x"}"#, None),
+            (r#"{"a":"Kiwibook kiwi"}"#, None),
+            (r#"{"kiwi":"x"}"#, None),
             (r#"{"a/b":"/home/x/y"}"#, Some("f /a~1b: /home/x/y")),
             ("log of ada here", Some("f : ada")),
             ("log of adamant", None),

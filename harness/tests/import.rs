@@ -45,7 +45,7 @@ fn with_host_name(to: &Path) {
         let text = fs::read_to_string(&file).unwrap();
         let text = text.replace(
             "\"architecture\": ",
-            "\"hostname\": \"vivo\",\n  \"architecture\": ",
+            "\"hostname\": \"kiwi\",\n  \"architecture\": ",
         );
         fs::write(&file, text).unwrap();
     }
@@ -244,7 +244,7 @@ fn an_import_is_a_function_of_its_source_and_keeps_no_host_name() {
     for file in support::files(&dataset.path) {
         let bytes = fs::read(dataset.path.join(&file)).unwrap();
         assert!(
-            !String::from_utf8_lossy(&bytes).contains("\"vivo\""),
+            !String::from_utf8_lossy(&bytes).contains("\"kiwi\""),
             "{}",
             file.display()
         );

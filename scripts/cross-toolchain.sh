@@ -12,6 +12,7 @@ set -euo pipefail
 TARGET=aarch64-unknown-linux-gnu
 TOOLCHAIN=$CROSS/toolchain
 ENV_FILE=$CROSS/env
+TOOLS=(rustc rustdoc)
 
 usage() {
     cat <<'TEXT'
@@ -32,8 +33,10 @@ packages() {
 # Proves more than the presence of files: both standard libraries are found by
 # the compiler, which prints the library path of a target it knows only then.
 toolchain_works() {
-    local host dir
-    [ -x "$TOOLCHAIN/bin/rustc" ] || return 1
+    local tool host dir
+    for tool in "${TOOLS[@]}"; do
+        "$TOOLCHAIN/bin/$tool" --version >/dev/null 2>&1 || return 1
+    done
     host=$("$TOOLCHAIN/bin/rustc" -vV 2>/dev/null | awk '$1 == "host:" {print $2}')
     [ -n "$host" ] || return 1
     for dir in "$host" "$TARGET"; do
@@ -55,20 +58,24 @@ absent_libraries() {
         done
 }
 
-# The wrapper finds its files from its own place, so the rename does not hurt.
-write_wrapper() {
+# The wrappers find their files from their own place, so the rename does not hurt.
+# rustdoc compiles the examples in comments, so it has to be of the same version.
+write_wrappers() {
+    local name
     mkdir -p -- "$WORK/bin"
-    cat >"$WORK/bin/rustc" <<'TEXT'
+    for name in "${TOOLS[@]}"; do
+        cat >"$WORK/bin/$name" <<TEXT
 #!/bin/sh
-# Written by scripts/cross-toolchain.sh: the unpacked compiler with its libraries.
-here=$(readlink -f -- "$0")
-here=${here%/bin/rustc}/root
-for dir in "$here"/usr/lib/*-linux-gnu "$here"/lib/*-linux-gnu; do
-    [ -d "$dir" ] && path="${path:+$path:}$dir"
+# Written by scripts/cross-toolchain.sh: the unpacked program with its libraries.
+here=\$(readlink -f -- "\$0")
+here=\${here%/bin/$name}/root
+for dir in "\$here"/usr/lib/*-linux-gnu "\$here"/lib/*-linux-gnu; do
+    [ -d "\$dir" ] && path="\${path:+\$path:}\$dir"
 done
-LD_LIBRARY_PATH="$path${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" exec "$here/usr/bin/rustc" "$@"
+LD_LIBRARY_PATH="\$path\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}" exec "\$here/usr/bin/$name" "\$@"
 TEXT
-    chmod 755 -- "$WORK/bin/rustc"
+        chmod 755 -- "$WORK/bin/$name"
+    done
 }
 
 # The package moves with security updates, so no version is written here; but
@@ -97,7 +104,7 @@ install_toolchain() {
     for deb in "$WORK"/debs/*.deb; do dpkg-deb -x "$deb" "$WORK/root"; done
     rm -rf -- "$WORK/root/usr/share/doc" "$WORK/root/usr/share/man"
     close_view
-    write_wrapper
+    write_wrappers
     printf '%s\n' "$version" >"$WORK/VERSION"
     replace toolchain
     toolchain_works || fail 3 "the unpacked compiler does not run: $("$TOOLCHAIN/bin/rustc" -vV 2>&1 | head -n 1)"
@@ -109,6 +116,7 @@ print_env() {
     variable=$(printf '%s' "$TARGET" | tr 'a-z-' 'A-Z_')
     printf "export %s='%s'\n" \
         RUSTC "$TOOLCHAIN/bin/rustc" \
+        RUSTDOC "$TOOLCHAIN/bin/rustdoc" \
         "CARGO_TARGET_${variable}_LINKER" aarch64-linux-gnu-gcc \
         "CARGO_TARGET_${variable}_RUNNER" "qemu-aarch64-static -cpu $ARM_CPU -L $ARM_ROOT" \
         "CC_${TARGET//-/_}" aarch64-linux-gnu-gcc \

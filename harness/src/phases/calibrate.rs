@@ -42,19 +42,22 @@ pub async fn run(context: &Context<'_>) -> Result<(), PhaseError> {
     }
     let queue: RefCell<VecDeque<Group>> = RefCell::new(groups.into());
     let queue = &queue;
-    let lanes = context.cpus.iter().map(|&cpu| -> super::Lane<'_> {
-        Box::pin(async move {
-            loop {
-                let Some(group) = queue.borrow_mut().pop_front() else {
-                    return Ok(());
-                };
-                if let Err(error) = calibrate_group(context, group, cpu).await {
-                    queue.borrow_mut().clear();
-                    return Err(error);
+    let lanes = context
+        .timing_lanes()
+        .into_iter()
+        .map(|cpu| -> super::Lane<'_> {
+            Box::pin(async move {
+                loop {
+                    let Some(group) = queue.borrow_mut().pop_front() else {
+                        return Ok(());
+                    };
+                    if let Err(error) = calibrate_group(context, group, cpu).await {
+                        queue.borrow_mut().clear();
+                        return Err(error);
+                    }
                 }
-            }
-        })
-    });
+            })
+        });
     for end in together::all(lanes.collect()).await {
         end?;
     }
@@ -106,7 +109,7 @@ fn is_done(context: &Context, built: &BuildRow, operation: Operation) -> Result<
 async fn calibrate_group(
     context: &Context<'_>,
     group: Group<'_>,
-    cpu: u32,
+    cpu: Option<u32>,
 ) -> Result<(), PhaseError> {
     for (row, built, operation) in group {
         // Once per library: with its first operation.
@@ -132,7 +135,7 @@ async fn calibrate(
     built: &BuildRow,
     operation: Operation,
     outputs: bool,
-    cpu: u32,
+    cpu: Option<u32>,
 ) -> Result<CalibrateEvidence, PhaseError> {
     let head = context.head(Kind::Calibrate, &built.identity);
     let file = library(built, LibraryKind::Timed).expect("only rows that were built come here");
@@ -140,7 +143,7 @@ async fn calibrate(
         kind: LibraryKind::Timed,
         sha256: file.sha256.clone(),
     };
-    let prepared = match inputs::prepared_key(context, built, Some(cpu)).await? {
+    let prepared = match inputs::prepared_key(context, built, cpu).await? {
         Ok(prepared) => prepared,
         Err(reason) => return Ok(failed(head, operation, library, reason)),
     };
@@ -157,7 +160,7 @@ async fn calibrate(
                 outputs,
             },
             library: Some(file),
-            cpu: Some(cpu),
+            cpu,
             limit: Duration::from_secs_f64(plan::calibrate_timeout_s(context.plan)),
             file: None,
         })

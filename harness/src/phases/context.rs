@@ -39,6 +39,9 @@ pub enum PhaseError {
         /// The phase.
         phase: &'static str,
     },
+    /// A pack cannot be used.
+    #[error(transparent)]
+    Pack(super::packed::PackError),
     /// A KAT manifest cannot be used.
     #[error(transparent)]
     Manifest(#[from] crate::kat::manifest::ManifestError),
@@ -102,6 +105,20 @@ impl Context<'_> {
     /// Whether libraries run under a runner: functional only.
     pub fn is_emulated(&self) -> bool {
         self.class == Class::Emulated
+    }
+
+    /// CPUs that workers are pinned to where calls are timed, one lane each. Under emulation nothing is
+    /// timed: as many lanes as there are CPUs, pinned to none.
+    pub fn timing_lanes(&self) -> Vec<Option<u32>> {
+        match self.is_emulated() {
+            true => self.free_lanes(),
+            false => self.cpus.iter().map(|&cpu| Some(cpu)).collect(),
+        }
+    }
+
+    /// Lanes of work that is not timed.
+    pub fn free_lanes(&self) -> Vec<Option<u32>> {
+        vec![None; self.allowed.len().max(1)]
     }
 
     /// Number of this session.

@@ -5,7 +5,7 @@
 //! kept. What a library does wrong is a result word, and the campaign goes on without it.
 
 use super::context::{is_own_failure, library, not_built, Context, PhaseError};
-use super::together;
+use super::{together, Lane};
 use crate::config::{Candidate, KatIssue};
 use crate::evidence::{
     self, kat_file, kat_log, BuildFile, BuildRow, KatDigestRecord, KatEvidence, KatRef, KatResult,
@@ -176,23 +176,20 @@ async fn run_all(
     if checks.is_empty() {
         return Ok(());
     }
-    let queue: RefCell<VecDeque<Check>> = RefCell::new(checks.into());
-    let workers = context.allowed.len().max(1);
-    let lanes = (0..workers).map(
-        |_| -> std::pin::Pin<Box<dyn std::future::Future<Output = _> + '_>> {
-            Box::pin(async {
-                loop {
-                    let Some(check) = queue.borrow_mut().pop_front() else {
-                        return Ok(());
-                    };
-                    if let Err(error) = run_one(context, &check, keep_text).await {
-                        queue.borrow_mut().clear();
-                        return Err(error);
-                    }
+    let queue = &RefCell::new(VecDeque::from(checks));
+    let lanes = context.free_lanes().into_iter().map(|_| -> Lane<'_> {
+        Box::pin(async move {
+            loop {
+                let Some(check) = queue.borrow_mut().pop_front() else {
+                    return Ok(());
+                };
+                if let Err(error) = run_one(context, &check, keep_text).await {
+                    queue.borrow_mut().clear();
+                    return Err(error);
                 }
-            })
-        },
-    );
+            }
+        })
+    });
     for end in together::all(lanes.collect()).await {
         end?;
     }

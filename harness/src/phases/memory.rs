@@ -16,7 +16,7 @@ pub const NAME: &str = "memory";
 
 /// Runs the phase.
 pub async fn run(context: &Context<'_>) -> Result<(), PhaseError> {
-    singles::run::<Memory>(context, vec![None; context.allowed.len().max(1)]).await
+    singles::run::<Memory>(context, context.free_lanes()).await
 }
 
 struct Memory;

@@ -9,7 +9,7 @@
 //! | `finish.rs` | `campaign.json` |
 //! | `inputs.rs`, `singles.rs`, `together.rs` | what several phases share |
 //!
-//! The build phase is [`crate::build`].
+//! The build phase is [`crate::build`]; of a packed campaign, [`packed`].
 
 pub mod calibrate;
 pub mod context;
@@ -18,6 +18,7 @@ mod inputs;
 pub mod kat;
 pub mod measure;
 pub mod memory;
+pub mod packed;
 pub mod pipeline;
 pub mod profile;
 mod singles;

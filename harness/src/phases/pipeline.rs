@@ -23,7 +23,7 @@ use crate::run::lock::{self, Lock, LockError, Patience};
 use crate::run::preflight::{self, PreflightError};
 use crate::run::session::{Look, Machine};
 use crate::select::{Chosen, Row};
-use crate::worker::{binary, Worker, WorkerError};
+use crate::worker::{binary, session, Worker, WorkerError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -250,6 +250,13 @@ pub fn carry_out(
         .map_err(PipelineError::Runtime)?;
     let allowed =
         affinity::allowed().map_err(|source| PipelineError::Phase(PhaseError::Affinity(source)))?;
+    let pin = order.cpus.first().copied();
+    runtime.block_on(session::try_out(
+        &worker,
+        &order.campaign.root,
+        pin.filter(|_| order.chosen.class != Class::Emulated),
+        stop,
+    ))?;
     let machine = runtime.block_on(Machine::look(
         Look {
             campaign: order.campaign,
@@ -542,7 +549,10 @@ fn one_phase(
     affinity::keep_away(&context.allowed, measured)
         .map_err(|source| PipelineError::Phase(PhaseError::Affinity(source)))?;
     match phase {
-        Phase::Build => build_phase(context)?,
+        Phase::Build => match order.pack {
+            Some(pack) => super::packed::run(context, pack)?,
+            None => build_phase(context)?,
+        },
         Phase::Kat => {
             let keep_text = order.keep_text.filter(|_| order.last == Phase::Kat);
             runtime.block_on(kat::run(context, keep_text))?;

@@ -23,11 +23,7 @@ const DRNG: &str = "drng";
 
 /// Runs the phase.
 pub async fn run(context: &Context<'_>) -> Result<(), PhaseError> {
-    let lanes = match context.is_emulated() {
-        true => vec![None; context.allowed.len().max(1)],
-        false => context.cpus.iter().map(|&cpu| Some(cpu)).collect(),
-    };
-    singles::run::<Profile>(context, lanes).await
+    singles::run::<Profile>(context, context.timing_lanes()).await
 }
 
 struct Profile;

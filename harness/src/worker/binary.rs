@@ -68,6 +68,14 @@ pub enum WorkerError {
         /// Its build id, or what it said instead.
         theirs: String,
     },
+    /// It is there and cannot do the least of its tasks here.
+    #[error("{path}: this worker cannot work here: {why}", path = path.display())]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        why: String,
+    },
     /// A stop was asked for.
     #[error("interrupted while the worker was built")]
     Interrupted,

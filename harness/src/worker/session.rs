@@ -24,6 +24,8 @@ const STACK_BYTES: u64 = 64 << 20;
 const KEEP_OUTPUT: usize = 4096;
 /// Longest event; the log of a KAT is the longest that there is.
 const LONGEST_EVENT: usize = 4 << 20;
+/// Time limit of [`try_out`].
+const TRY_OUT_LIMIT: Duration = Duration::from_secs(60);
 /// Address space of a worker beside its stack: far above any candidate, far below a lab machine.
 const ADDRESS_SPACE: u64 = 4 << 30;
 
@@ -123,6 +125,37 @@ pub async fn run(
         started_utc,
         outcome,
         command: words,
+    })
+}
+
+/// Lets the worker do the least of its tasks, on `cpu` if one is given: a worker of another version,
+/// for another machine, or that may not be pinned is told here, and not by each library in turn.
+pub async fn try_out(
+    worker: &Worker,
+    dir: &Path,
+    cpu: Option<u32>,
+    stop: &Stop,
+) -> Result<(), WorkerError> {
+    let job = Job {
+        task: Task::Empty { iterations: 100 },
+        library: None,
+        cpu,
+        limit: TRY_OUT_LIMIT,
+        file: None,
+    };
+    let answer = run(worker, dir, job, stop).await?;
+    let why = match (answer.ending, answer.outcome.end) {
+        (Ending::Done, _) => return Ok(()),
+        (Ending::Interrupted, End::Interrupted) => return Err(WorkerError::Interrupted),
+        (_, End::NotStarted(error)) => format!("it could not be started: {error}"),
+        (Ending::Failed(failure), _) => failure.text,
+        (Ending::Timeout(seconds), _) => format!("it was killed after {seconds} s"),
+        (Ending::Crash(text), _) => text,
+        (Ending::Interrupted, _) => "it was interrupted".to_owned(),
+    };
+    Err(WorkerError::Unfit {
+        path: worker.path().to_owned(),
+        why,
     })
 }
 

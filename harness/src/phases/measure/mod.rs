@@ -163,7 +163,7 @@ fn say_retry(context: &Context, item: &Item, trial: u32) -> Result<(), PhaseErro
 
 /// One fresh worker for one slot, and the record rewritten.
 async fn run_attempt(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Result<(), PhaseError> {
-    let task = task(context, item, trial).await?;
+    let task = task(context, item, trial, Some(item.cpu)).await?;
     let attempt_number = item.record.borrow().trials[trial as usize].attempts.len();
     context.book.log(JournalEvent::AttemptBegun {
         record: item.file.clone(),
@@ -218,11 +218,16 @@ async fn ask(
         .await
 }
 
-async fn task(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Result<Task, PhaseError> {
+async fn task(
+    context: &Context<'_>,
+    item: &Item<'_>,
+    trial: u32,
+    cpu: Option<u32>,
+) -> Result<Task, PhaseError> {
     if item.prepared.borrow().is_none() {
         // It was made when the operation was calibrated; a library that cannot make it again is
         // told so by the attempt itself, which then makes its own.
-        let key = inputs::prepared_key(context, item.built, Some(item.cpu)).await?;
+        let key = inputs::prepared_key(context, item.built, cpu).await?;
         item.prepared.replace(Some(key.ok().flatten()));
     }
     let prepared = item.prepared.borrow().clone().flatten();
@@ -277,7 +282,7 @@ async fn functional(context: &Context<'_>, items: &[Item<'_>]) -> Result<(), Pha
         planned: Duration::ZERO,
     });
     let queue = &std::cell::RefCell::new(open);
-    let lanes = context.allowed.iter().map(|_| -> Lane<'_> {
+    let lanes = context.free_lanes().into_iter().map(|_| -> Lane<'_> {
         Box::pin(async move {
             loop {
                 let Some(item) = queue.borrow_mut().pop_front() else {
@@ -297,7 +302,7 @@ async fn functional(context: &Context<'_>, items: &[Item<'_>]) -> Result<(), Pha
 }
 
 async fn run_once(context: &Context<'_>, item: &Item<'_>) -> Result<(), PhaseError> {
-    let answer = ask(context, item, task(context, item, 0).await?, None).await?;
+    let answer = ask(context, item, task(context, item, 0, None).await?, None).await?;
     let (attempt, measured) = attempt::of(&answer, context.session())?;
     let mut record = item.record.borrow_mut();
     record.trials = Vec::new();

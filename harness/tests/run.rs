@@ -561,6 +561,26 @@ fn an_attempt_that_a_kill_cut_off_is_kept_and_does_not_count() {
     assert_eq!(attempts.len() as u64, lab::TRIALS + 1);
 }
 
+#[test]
+fn a_worker_that_somebody_kills_is_tried_again() {
+    let lab = slow();
+    let run = lab.run_dir(1);
+    let mut running = lab.start(&SIGN);
+    let sign = [("event", "attempt_begun"), ("record", RECORD)];
+    let killed = lab::wait_until(&mut running, || {
+        lab::has_event(&run, &sign)
+            && lab::numbers_in(&run).into_iter().any(|pid| {
+                let pid = nix::unistd::Pid::from_raw(pid);
+                nix::sys::signal::kill(pid, Signal::SIGKILL).is_ok()
+            })
+    });
+    assert!(killed);
+    running.end().expect(0);
+    check_complete(&run);
+    let text = fs::read_to_string(run.join(RECORD)).unwrap();
+    assert!(text.contains("was ended by SIGKILL"), "{text}");
+}
+
 /// Mounts a small file system for a test; gone when dropped.
 struct Mount(std::path::PathBuf);
 

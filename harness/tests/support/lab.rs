@@ -341,8 +341,17 @@ fn collect(dir: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// Living processes that work in `dir`: workers start in their run.
+/// Commands of the living processes that work in `dir`: workers start in their run.
 pub fn processes_in(dir: &Path) -> Vec<String> {
+    let found = numbers_in(dir).into_iter().map(|pid| {
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).replace('\0', " ")
+    });
+    found.collect()
+}
+
+/// Their numbers.
+pub fn numbers_in(dir: &Path) -> Vec<i32> {
     let dir = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -350,10 +359,7 @@ pub fn processes_in(dir: &Path) -> Vec<String> {
     entries
         .flatten()
         .filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == dir))
-        .map(|entry| {
-            let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&command).replace('\0', " ")
-        })
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect()
 }
 

@@ -2,6 +2,7 @@
 
 use crate::evidence::{Attempt, Exit};
 use crate::phases::context::{is_own_failure, PhaseError};
+use crate::process::End;
 use crate::worker::{Answer, Ending};
 use protocol::{Body, FailureCode, Measured};
 
@@ -31,6 +32,11 @@ fn ending(answer: &Answer) -> Result<(Exit, Option<String>), PhaseError> {
         Ending::Done if matches!(answer.body, Some(Body::Measured(_))) => (Exit::Ok, None),
         Ending::Done => (Exit::Crash, Some("it answered something else".into())),
         Ending::Timeout(seconds) => (Exit::Timeout, Some(format!("killed after {seconds} s"))),
+        // Nobody but the machine sends it (out of memory) or a person: the attempt says nothing of the
+        // library, and is made again. One that does it to itself fails after some tries.
+        Ending::Crash(text) if is_killed(&answer.outcome.end) => {
+            (Exit::Interrupted, Some(text.clone()))
+        }
         Ending::Crash(text) => (Exit::Crash, Some(text.clone())),
         Ending::Interrupted => (Exit::Interrupted, Some(super::slots::CUT_OFF.into())),
         Ending::Failed(failure) if is_own_failure(failure.code) => {
@@ -41,6 +47,11 @@ fn ending(answer: &Answer) -> Result<(Exit, Option<String>), PhaseError> {
         }
         Ending::Failed(failure) => (exit(failure.code), Some(failure.text.clone())),
     })
+}
+
+/// Whether a SIGKILL that was not ours ended the process.
+fn is_killed(end: &End) -> bool {
+    matches!(end, End::Signalled { signal: 9 })
 }
 
 /// How an attempt ended that the worker itself calls a failure. A clock or a counter that fails is

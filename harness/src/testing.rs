@@ -3,6 +3,8 @@
 //! Values are drawn from a small generator with a fixed seed; derived values follow from them by
 //! [`crate::stats`], as in a real record. Nothing here is used by a campaign.
 
+pub mod sealed;
+
 use crate::dataset::{Dataset, Entry, Key};
 use crate::evidence::*;
 use crate::identity::Identity;

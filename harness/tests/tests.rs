@@ -2,6 +2,7 @@
 //! One line per module.
 
 mod arm_machine;
+mod audit;
 mod build;
 mod drivers_abi;
 mod drivers_dilithium;

@@ -361,11 +361,10 @@ fn follows(before: Option<&JournalEvent>, event: &JournalEvent) -> bool {
     }
 }
 
-/// A whole journal with one time for all of its lines, and the digest of its last: for a dataset that
-/// is made in one step.
-pub fn compose(events: Vec<JournalEvent>, stamp: Stamp) -> (String, String) {
+/// The text of a whole journal, and the digest of its last line: for a dataset that is made in one step.
+pub fn compose(events: impl IntoIterator<Item = (Stamp, JournalEvent)>) -> (String, String) {
     let (mut text, mut prev) = (String::new(), NO_LINE.to_owned());
-    for (seq, event) in (0..).zip(events) {
+    for (seq, (stamp, event)) in (0..).zip(events) {
         let line = JournalLine {
             seq,
             utc: clock::utc_text(stamp.utc_us),

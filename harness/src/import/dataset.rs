@@ -128,7 +128,7 @@ pub(super) fn close(
     events.push(JournalEvent::Sealed {
         manifest_sha256: hash::sha256(manifest.as_bytes()),
     });
-    let (journal, seal) = journal::compose(events, stamp);
+    let (journal, seal) = journal::compose(events.into_iter().map(|event| (stamp, event)));
     put(dir, JOURNAL, journal.as_bytes())?;
     Ok(seal)
 }

@@ -1,0 +1,488 @@
+//! Synthetic runs as they lie on the disk: every file, the journal, the manifest and the seal, such that
+//! an audit finds nothing. What tests change and benchmarks measure.
+
+use super::Synthetic;
+use crate::clock::Stamp;
+use crate::dataset::Dataset;
+use crate::evidence::journal::{self, JournalEvent, JOURNAL};
+use crate::evidence::seal::{self, MANIFEST};
+use crate::evidence::*;
+use crate::hash;
+use crate::identity::Identity;
+use protocol::{Operation, Outputs};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+/// Start of the campaign, microseconds since the epoch (2026-01-02T03:04:05Z).
+const START_US: i64 = 1_767_323_045_000_000;
+/// Time between two lines of the journal, microseconds.
+const STEP_US: i64 = 10_000;
+
+/// Writes the run into `dir`, which may not exist, and its seal beside it; returns the seal.
+pub fn write(spec: &Synthetic, dir: &Path) -> io::Result<String> {
+    let mut writer = Writer {
+        dir,
+        events: Vec::new(),
+        entries: Vec::new(),
+    };
+    let mut dataset = spec.build();
+    let environment = writer.environment(&mut dataset)?;
+    let builds = writer.build(&mut dataset)?;
+    let kat = writer.kat(&mut dataset, &environment)?;
+    writer.calibrate(&dataset, &environment, &builds)?;
+    writer.timing(&mut dataset, &environment, &builds, &kat)?;
+    writer.memory(&mut dataset, &environment, &builds)?;
+    writer.profile(&mut dataset, &environment, &builds)?;
+    writer.campaign(&mut dataset)?;
+    writer.close(&dataset)
+}
+
+struct Writer<'a> {
+    dir: &'a Path,
+    events: Vec<JournalEvent>,
+    entries: Vec<seal::Entry>,
+}
+
+/// Digests of an identity's libraries by kind.
+type Libraries = BTreeMap<String, String>;
+
+impl Writer<'_> {
+    fn file<T: Explained>(&mut self, path: &str, mut value: T) -> io::Result<String> {
+        explain(&mut value);
+        self.json(path, &value)
+    }
+
+    fn json<T: Serialize>(&mut self, path: &str, value: &T) -> io::Result<String> {
+        let mut bytes = serde_json::to_vec_pretty(value)?;
+        bytes.push(b'\n');
+        self.bytes(path, &bytes)
+    }
+
+    fn bytes(&mut self, path: &str, bytes: &[u8]) -> io::Result<String> {
+        let sha256 = hash::sha256(bytes);
+        self.events.push(JournalEvent::Written {
+            path: path.to_owned(),
+            sha256: sha256.clone(),
+        });
+        self.entries.push(seal::Entry {
+            path: path.to_owned(),
+            sha256: sha256.clone(),
+        });
+        put(self.dir, path, bytes)?;
+        Ok(sha256)
+    }
+
+    fn environment(&mut self, dataset: &mut Dataset) -> io::Result<SessionRef> {
+        let environment = dataset.environments.remove(0).value;
+        Ok(SessionRef {
+            k: 0,
+            environment_sha256: self.file("environment/0.json", environment)?,
+        })
+    }
+
+    fn build(&mut self, dataset: &mut Dataset) -> io::Result<BTreeMap<Identity, Libraries>> {
+        let mut build = dataset.build.take().expect("it was built").value;
+        let mut all = BTreeMap::new();
+        for row in &mut build.rows {
+            let mut libraries = Libraries::new();
+            for kind in ["timed", "profile", "memory"] {
+                let sha256 = match row.libraries.get(kind) {
+                    Some(known) => known.sha256.clone(),
+                    None => hash::sha256(format!("{} {kind}", row.identity).as_bytes()),
+                };
+                libraries.insert(kind.to_owned(), sha256.clone());
+                row.libraries.insert(
+                    kind.to_owned(),
+                    BuiltLibrary {
+                        file: format!("lib/{sha256}.so"),
+                        sha256,
+                        bytes: Some(40_000),
+                    },
+                );
+            }
+            row.wrapped = [
+                ("pseudoXOF", "pseudoXOF", "hash"),
+                ("get_random_number", "drng", "drng"),
+            ]
+            .map(|(symbol, name, group)| Wrapped {
+                symbol: symbol.to_owned(),
+                name: name.to_owned(),
+                group: group.to_owned(),
+            })
+            .into();
+            all.insert(row.identity.clone(), libraries);
+        }
+        self.file("build.json", build)?;
+        Ok(all)
+    }
+
+    fn kat(
+        &mut self,
+        dataset: &mut Dataset,
+        environment: &SessionRef,
+    ) -> io::Result<BTreeMap<Identity, KatRef>> {
+        let mut references = BTreeMap::new();
+        for ((identity, _), entry) in std::mem::take(&mut dataset.kat) {
+            let mut kat = entry.value;
+            kat.head.sessions = vec![environment.clone()];
+            kat.start = Some(self.now());
+            kat.end = kat.start.clone();
+            let mut log = vec![
+                format!("identity {identity}"),
+                format!("library timed {}", kat.library.sha256),
+            ];
+            for digest in &kat.digests {
+                let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+                let (expected, found) = (word(&digest.expected), word(&digest.found));
+                let records = digest.records.unwrap_or(0);
+                let mode = &digest.mode;
+                log.push(format!(
+                    "digest {mode} expected {expected} found {found} records {records}"
+                ));
+            }
+            log.push("RESULT PASS\n".to_owned());
+            let file = kat.log.clone();
+            kat.log_sha256 = self.bytes(&file, log.join("\n").as_bytes())?;
+            let file = kat_file(&identity, LibraryKind::Timed);
+            let (result, sha256) = (kat.result, self.file(&file, kat)?);
+            references.insert(
+                identity,
+                KatRef {
+                    file,
+                    sha256,
+                    result,
+                },
+            );
+        }
+        Ok(references)
+    }
+
+    fn calibrate(
+        &mut self,
+        dataset: &Dataset,
+        environment: &SessionRef,
+        builds: &BTreeMap<Identity, Libraries>,
+    ) -> io::Result<()> {
+        for ((identity, operation), entry) in &dataset.timing {
+            let record = &entry.value;
+            let cost = record.plan.cost_s.unwrap_or(1e-3);
+            let calls_ns = vec![(cost * 1e9).round() as u64; 3];
+            let outputs = (*operation == Operation::Keygen).then(|| {
+                let of =
+                    |what: &str| hash::sha256(format!("{} {what}", identity.subject()).as_bytes());
+                Outputs {
+                    pk: of("pk"),
+                    sk: of("sk"),
+                    signatures: of("signatures"),
+                }
+            });
+            let evidence = CalibrateEvidence {
+                head: Head {
+                    kind: Kind::Calibrate,
+                    sessions: vec![environment.clone()],
+                    missing: BTreeMap::new(),
+                    ..record.head.clone()
+                },
+                operation: *operation,
+                library: LibraryRef {
+                    kind: LibraryKind::Timed,
+                    sha256: builds[identity]["timed"].clone(),
+                },
+                c_s: Some(calls_ns[0] as f64 / 1e9),
+                key_s: Some(cost),
+                preparation_s: Some(0.0),
+                calls_ns,
+                outputs,
+            };
+            self.file(&calibrate_file(identity, *operation), evidence)?;
+        }
+        Ok(())
+    }
+
+    fn timing(
+        &mut self,
+        dataset: &mut Dataset,
+        environment: &SessionRef,
+        builds: &BTreeMap<Identity, Libraries>,
+        kat: &BTreeMap<Identity, KatRef>,
+    ) -> io::Result<()> {
+        let records = std::mem::take(&mut dataset.timing);
+        let costs: BTreeMap<Identity, Option<f64>> = records
+            .iter()
+            .filter(|((_, operation), _)| *operation == Operation::Verify)
+            .map(|((identity, _), entry)| (identity.clone(), entry.value.plan.cost_s))
+            .collect();
+        for entry in records.into_values().chain(std::mem::take(&mut dataset.aa)) {
+            let (path, mut record) = (entry.file, entry.value);
+            let identity = record.head.identity.clone();
+            record.head.sessions = vec![environment.clone()];
+            record.kat = Some(kat[&identity].clone());
+            record.libraries.timed = Some(builds[&identity]["timed"].clone());
+            if record.aa {
+                record.plan.cost_s = costs[&identity];
+            }
+            plan(&mut record.plan);
+            record.inputs.seeds = seeds(&identity, record.operation, record.plan.trials);
+            for (trial, slot) in (0..).zip(&mut record.trials) {
+                for (attempt, one) in (0..).zip(&mut slot.attempts) {
+                    self.events.push(JournalEvent::AttemptBegun {
+                        record: path.clone(),
+                        trial,
+                        attempt,
+                    });
+                    one.started_utc = Some(self.now());
+                }
+            }
+            self.file(&path, record)?;
+        }
+        Ok(())
+    }
+
+    fn memory(
+        &mut self,
+        dataset: &mut Dataset,
+        environment: &SessionRef,
+        builds: &BTreeMap<Identity, Libraries>,
+    ) -> io::Result<()> {
+        for ((identity, _), entry) in std::mem::take(&mut dataset.memory) {
+            let (path, mut memory) = (entry.file, entry.value);
+            memory.head.sessions = vec![environment.clone()];
+            memory.library.sha256 = builds[&identity]["memory"].clone();
+            if let Some(derived) = &mut memory.derived {
+                // Three runs: the median is the middle one.
+                derived.median = MemoryFigures {
+                    stack_peak_bytes: memory.runs[1].stack_peak_bytes as f64,
+                    heap_peak_bytes: memory.runs[1].heap_peak_bytes as f64,
+                };
+            }
+            self.file(&path, memory)?;
+        }
+        Ok(())
+    }
+
+    fn profile(
+        &mut self,
+        dataset: &mut Dataset,
+        environment: &SessionRef,
+        builds: &BTreeMap<Identity, Libraries>,
+    ) -> io::Result<()> {
+        for ((identity, _), entry) in std::mem::take(&mut dataset.profile) {
+            let (path, mut profile) = (entry.file, entry.value);
+            profile.head.sessions = vec![environment.clone()];
+            if let Some(library) = &mut profile.library {
+                library.sha256 = builds[&identity]["profile"].clone();
+            }
+            self.file(&path, profile)?;
+        }
+        Ok(())
+    }
+
+    fn campaign(&mut self, dataset: &mut Dataset) -> io::Result<()> {
+        let calls = dataset.campaign.plan.as_mut().expect("it has a plan");
+        calls.iterations = Some(FIXED);
+        // Written at the end, so that everything lies inside the campaign.
+        dataset.campaign.started_utc = Some(crate::clock::utc_text(START_US + STEP_US));
+        dataset.campaign.ended_utc = Some(self.now());
+        let mut campaign = dataset.campaign.clone();
+        explain(&mut campaign);
+        self.json(CAMPAIGN_FILE, &campaign)?;
+        Ok(())
+    }
+
+    /// UTC of the line that is written next: the two first lines come before all others.
+    fn now(&self) -> String {
+        crate::clock::utc_text(START_US + STEP_US * (self.events.len() as i64 + 2))
+    }
+
+    fn close(mut self, dataset: &Dataset) -> io::Result<String> {
+        self.entries.sort();
+        let manifest = seal::manifest_text(&self.entries);
+        put(self.dir, MANIFEST, manifest.as_bytes())?;
+        let campaign = &dataset.campaign;
+        let first = [
+            JournalEvent::RunBegun {
+                system: campaign.system.clone(),
+                plan: campaign
+                    .plan
+                    .as_ref()
+                    .map(|p| p.name.clone())
+                    .unwrap_or_default(),
+                config_sha256: campaign.config_sha256.clone().unwrap_or_default(),
+                only: None,
+                cpus: None,
+                order_seed: "0".repeat(32),
+            },
+            JournalEvent::SessionBegun {
+                session: 0,
+                host_token: "0123456789abcdef".to_owned(),
+            },
+        ];
+        let last = JournalEvent::Sealed {
+            manifest_sha256: hash::sha256(manifest.as_bytes()),
+        };
+        let events = first.into_iter().chain(self.events).chain([last]);
+        let stamped = (0..).zip(events).map(|(n, event): (i64, _)| {
+            let stamp = Stamp {
+                utc_us: START_US + STEP_US * n,
+                monotonic_ns: n as u64 * STEP_US as u64 * 1000,
+            };
+            (stamp, event)
+        });
+        let (text, seal) = journal::compose(stamped);
+        put(self.dir, JOURNAL, text.as_bytes())?;
+        std::fs::write(seal::seal_path(self.dir), format!("{seal}\n"))?;
+        Ok(seal)
+    }
+}
+
+/// Calls of every trial: the synthetic plan fixes them.
+const FIXED: u64 = 21;
+
+fn plan(plan: &mut PlanRecord) {
+    let cost = plan.cost_s.unwrap_or(1e-3);
+    plan.fixed_iterations = Some(FIXED);
+    plan.warmups = match cost {
+        c if c < 0.05 => 3,
+        c if c < 10.0 => 1,
+        _ => 0,
+    };
+    plan.timeout_s =
+        300.0 + 3.0 * (plan.iterations as f64 + f64::from(plan.warmups)) * cost + 3.0 * 0.0;
+}
+
+fn seeds(identity: &Identity, operation: Operation, trials: u32) -> Vec<SeedRecord> {
+    let seed = |trial: u32, role: &str| {
+        let mut hash = Sha256::new();
+        hash.update(format!("campaign/1\0{}\0{operation}\0", identity.subject()));
+        hash.update(trial.to_le_bytes());
+        hash.update(role);
+        SeedRecord {
+            trial,
+            role: role.to_owned(),
+            seed: const_hex::encode(hash.finalize()),
+        }
+    };
+    (0..trials)
+        .flat_map(|trial| ["key", "message"].map(|role| seed(trial, role)))
+        .collect()
+}
+
+fn put(dir: &Path, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let path = dir.join(path);
+    std::fs::create_dir_all(path.parent().unwrap_or(dir))?;
+    std::fs::write(path, bytes)
+}
+
+/// Writes manifest, journal and seal of a run anew after its files were changed: what a forger would
+/// do. Announcements of files that are gone are taken out of the journal, new files are announced.
+pub fn reseal(dir: &Path) -> io::Result<()> {
+    let entries = seal::entries(dir).map_err(io::Error::other)?;
+    let manifest = seal::manifest_text(&entries);
+    put(dir, MANIFEST, manifest.as_bytes())?;
+    let digests: BTreeMap<String, String> =
+        entries.into_iter().map(|e| (e.path, e.sha256)).collect();
+    let text = std::fs::read_to_string(dir.join(JOURNAL))?;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let line: journal::JournalLine = serde_json::from_str(line)?;
+        let event = match line.event {
+            JournalEvent::Written { path, .. } => match digests.get(&path) {
+                Some(sha256) => JournalEvent::Written {
+                    sha256: sha256.clone(),
+                    path,
+                },
+                None => continue,
+            },
+            JournalEvent::Sealed { .. } => JournalEvent::Sealed {
+                manifest_sha256: hash::sha256(manifest.as_bytes()),
+            },
+            other => other,
+        };
+        let stamp = Stamp {
+            utc_us: line
+                .utc
+                .parse::<jiff::Timestamp>()
+                .map_err(io::Error::other)?
+                .as_microsecond(),
+            monotonic_ns: line.monotonic_ns,
+        };
+        lines.push((stamp, event));
+    }
+    let (text, seal) = journal::compose(lines);
+    put(dir, JOURNAL, text.as_bytes())?;
+    std::fs::write(seal::seal_path(dir), format!("{seal}\n"))
+}
+
+/// Copies the public campaign's evidence in `from` under other names until there are so many instances,
+/// each with its records and profiles: evidence of any size in the format of an import.
+pub fn copies(from: &Path, to: &Path, instances: usize, candidates: usize) -> io::Result<()> {
+    let build: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(from.join("build.json"))?)?;
+    let known: Vec<&serde_json::Value> = build["instances"]
+        .as_object()
+        .into_iter()
+        .flat_map(|o| o.values())
+        .collect();
+    let mut made = serde_json::Map::new();
+    for index in 0..instances {
+        let of = known[index % known.len()];
+        let name = Renamed {
+            candidate: (
+                of["candidate"].as_str().unwrap_or_default(),
+                format!("cand-{:03}", index % candidates),
+            ),
+            label: (
+                of["label"].as_str().unwrap_or_default(),
+                format!("set_{index}"),
+            ),
+        };
+        let log = name.text(&std::fs::read_to_string(
+            from.join(of["kat_log"].as_str().unwrap_or_default()),
+        )?);
+        let digests = (
+            of["kat_log_sha256"].as_str().unwrap_or_default(),
+            hash::sha256(log.as_bytes()),
+        );
+        let rename = |text: &str| name.text(text).replace(digests.0, &digests.1);
+        put(
+            to,
+            &name.text(of["kat_log"].as_str().unwrap_or_default()),
+            log.as_bytes(),
+        )?;
+        for folder in ["records", "profile"] {
+            for operation in ["keygen", "sign", "verify"] {
+                let path = format!(
+                    "{folder}/{}/{}__{operation}.json",
+                    name.candidate.0, name.label.0
+                );
+                let text = std::fs::read_to_string(from.join(&path))?;
+                put(to, &name.text(&path), rename(&text).as_bytes())?;
+            }
+        }
+        let instance: serde_json::Value = serde_json::from_str(&rename(&of.to_string()))?;
+        made.insert(format!("{}/{}", name.candidate.1, name.label.1), instance);
+    }
+    let build = serde_json::json!({ "instances": made });
+    put(to, "build.json", &serde_json::to_vec_pretty(&build)?)?;
+    put(
+        to,
+        "campaign.json",
+        &std::fs::read(from.join("campaign.json"))?,
+    )
+}
+
+/// Old and new names of an instance.
+struct Renamed<'a> {
+    candidate: (&'a str, String),
+    label: (&'a str, String),
+}
+
+impl Renamed<'_> {
+    fn text(&self, text: &str) -> String {
+        text.replace(self.candidate.0, &self.candidate.1)
+            .replace(self.label.0, &self.label.1)
+    }
+}

@@ -28,6 +28,7 @@ pub mod progress;
 pub mod publish;
 pub mod report;
 pub mod run;
+pub mod schema;
 pub mod select;
 pub mod stats;
 #[doc(hidden)]

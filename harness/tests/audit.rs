@@ -225,7 +225,7 @@ struct Forgery {
 const FORGERIES: &[Forgery] = &[
     Forgery {
         name: "derived value",
-        folders: &["records", "memory", "profile"],
+        folders: &["records", "memory"],
         make: |v, r| leaf(v.get_mut("derived")?, r),
     },
     Forgery {
@@ -246,7 +246,10 @@ const FORGERIES: &[Forgery] = &[
     Forgery {
         name: "share",
         folders: &["profile"],
-        make: |v, r| leaf(v.pointer_mut("/derived")?, r),
+        make: |v, r| {
+            let keys = ["share", "hash_share", "drng_share", "calls_per_operation"];
+            leaf(v.get_mut("derived")?.get_mut(*r.pick(&keys))?, r)
+        },
     },
     Forgery {
         name: "ticks",

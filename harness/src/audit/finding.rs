@@ -75,12 +75,12 @@ impl Findings {
     }
 
     /// Adds an error.
-    pub fn error(
+    pub fn error<P: Into<String>, R: Into<String>, E: fmt::Display, F: fmt::Display>(
         &mut self,
-        pointer: impl Into<String>,
-        rule: impl Into<String>,
-        expected: impl fmt::Display,
-        found: impl fmt::Display,
+        pointer: P,
+        rule: R,
+        expected: E,
+        found: F,
     ) {
         self.add(
             Severity::Error,
@@ -92,12 +92,12 @@ impl Findings {
     }
 
     /// Adds a note.
-    pub fn note(
+    pub fn note<P: Into<String>, R: Into<String>, E: fmt::Display, F: fmt::Display>(
         &mut self,
-        pointer: impl Into<String>,
-        rule: impl Into<String>,
-        expected: impl fmt::Display,
-        found: impl fmt::Display,
+        pointer: P,
+        rule: R,
+        expected: E,
+        found: F,
     ) {
         self.add(Severity::Note, pointer.into(), rule.into(), expected, found);
     }

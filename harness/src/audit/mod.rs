@@ -16,6 +16,7 @@
 //! | `cross.rs` | what several files say of one thing |
 //! | `imported.rs` | imports: derived again from their source |
 //! | `schema2.rs` | the rules of the public campaign's format |
+//! | `pages.rs` | the pages, rendered again |
 
 mod chain;
 mod cross;
@@ -26,6 +27,7 @@ mod head;
 mod imported;
 pub mod number;
 mod other;
+pub mod pages;
 pub mod schema2;
 mod shape;
 pub mod text;

@@ -17,7 +17,9 @@ pub struct Args {
 pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     let mut reports = Vec::new();
     for path in super::report::resolve(&args.datasets.datasets, global)? {
-        reports.push(audit::audit(&path));
+        let mut report = audit::audit(&path);
+        report.findings.append(&mut audit::pages::check(&path));
+        reports.push(report);
     }
     if global.json {
         output::print_json(&reports)?;

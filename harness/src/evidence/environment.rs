@@ -127,7 +127,6 @@ pub struct Finding {
     /// CPU it is about.
     pub cpu: Option<u32>,
     /// Whether it only advises; otherwise it stands against measuring unless it is fine.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub advice: bool,
     /// The judgement.
     pub state: FindingState,

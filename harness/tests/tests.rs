@@ -8,6 +8,7 @@ mod drivers_abi;
 mod drivers_dilithium;
 mod drivers_dove;
 mod drivers_iccs;
+mod host;
 mod import;
 mod kat_faults;
 mod plan;

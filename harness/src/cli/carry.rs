@@ -31,6 +31,10 @@ pub struct Asked<'a> {
     pub no_deferred: bool,
     /// `--wait`.
     pub wait: bool,
+    /// `--tune`.
+    pub tune: bool,
+    /// `--sysroot`.
+    pub sysroot: Option<&'a Path>,
     /// `--pack`.
     pub pack: Option<&'a Path>,
     /// `--keep-text`.
@@ -47,6 +51,8 @@ impl<'a> Asked<'a> {
             allow_unfixed_host: false,
             no_deferred: false,
             wait: false,
+            tune: false,
+            sysroot: None,
             pack: None,
             keep_text: None,
         }
@@ -87,6 +93,8 @@ pub fn carry_out(asked: &Asked, global: &Global) -> Result<Done, Failure> {
         keep_text: asked.keep_text,
         allow_unfixed_host: asked.allow_unfixed_host,
         wait: asked.wait,
+        tune: asked.tune,
+        sysroot: asked.sysroot,
     };
     pipeline::carry_out(&order, &stop, &*progress).map_err(|error| failure(error, &stop))
 }

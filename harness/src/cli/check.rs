@@ -8,7 +8,7 @@ use crate::evidence::{Class, Finding, FindingState};
 use crate::host::affinity::{self, AffinityError};
 use crate::host::look::{self, Look, Prober};
 use crate::host::readiness::{self, Need};
-use crate::host::{cross, facts, Root};
+use crate::host::{cross, facts, tune, Root};
 use crate::process::Stop;
 use crate::progress::{self, Event};
 use crate::select::{self, Chosen, Machine, LOCAL};
@@ -41,6 +41,8 @@ struct NoCampaign(String);
 /// What `check` found.
 #[derive(Debug, Serialize)]
 struct Report {
+    /// What `tune` left, in words.
+    tuned: Option<String>,
     ready: bool,
     system: String,
     class: Class,
@@ -103,6 +105,7 @@ fn emulated(campaign: &Campaign, chosen: &Chosen, global: &Global) -> Result<Rep
     let has_worker = global.worker.is_some();
     let findings = cross::findings(&chosen.system, &campaign.root, has_worker, &stop);
     Ok(Report {
+        tuned: None,
         ready: readiness::is_ready(&findings),
         system: chosen.system.id.clone(),
         class: chosen.class,
@@ -151,6 +154,7 @@ fn registered(
     });
     let state = state.map_err(Failure::could_not)?;
     Ok(Report {
+        tuned: tune::left(root).map(|left| format!("{left}; `campaign untune` restores it")),
         ready: readiness::is_ready(&state.findings),
         system: campaign.map_or(LOCAL.to_owned(), |(_, chosen)| chosen.system.id.clone()),
         class: campaign.map_or(Class::Local, |(_, chosen)| chosen.class),
@@ -208,6 +212,9 @@ fn colours() -> bool {
 /// The findings as a table, then what to do.
 fn text(report: &Report, width: usize, colours: bool) -> String {
     let mut text = head(report);
+    if let Some(tuned) = &report.tuned {
+        let _ = writeln!(text, "{tuned}.\n");
+    }
     let item_width = report
         .findings
         .iter()
@@ -370,6 +377,7 @@ mod tests {
 
     fn report(findings: Vec<Finding>) -> Report {
         Report {
+            tuned: None,
             ready: readiness::is_ready(&findings),
             system: "x86_1".to_owned(),
             class: Class::Registered,

@@ -46,6 +46,7 @@ pub mod seal;
 pub mod study;
 pub mod templates;
 pub mod tune;
+pub mod tune_guard;
 pub mod untune;
 
 pub use exit::{Failure, Outcome};
@@ -76,6 +77,10 @@ pub struct Cli {
 pub enum Command {
     /// Say whether this machine is fit to measure on, item by item, and what to do
     Check(check::Args),
+    /// Fix the clock, turbo, SMT and interrupts of this machine for measuring
+    Tune(tune::Args),
+    /// Restore this machine exactly as `tune` found it
+    Untune(untune::Args),
     /// Measure the campaign: all phases, from source to sealed evidence and pages; resumes
     Run(run::Args),
     /// Compile the libraries of every identity
@@ -104,6 +109,9 @@ pub enum Command {
     Audit(audit::Args),
     /// Bring evidence of another tool, or published cells, into performance/data
     Import(import::Args),
+    /// What `run --tune` starts to tune, watch and restore
+    #[command(hide = true)]
+    TuneGuard(tune_guard::Args),
     /// Print the JSON schema of an evidence file
     Schema(schema::Args),
 }
@@ -113,6 +121,9 @@ pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
     let global = &cli.global;
     match &cli.command {
         Command::Check(args) => check::run(args, global),
+        Command::Tune(args) => tune::run(args, global),
+        Command::Untune(args) => untune::run(args, global),
+        Command::TuneGuard(args) => tune_guard::run(args),
         Command::Run(args) => run::run(args, global),
         Command::Build(args) => build::run(args, global),
         Command::Kat(args) => kat::run(args, global),

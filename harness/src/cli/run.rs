@@ -18,6 +18,9 @@ pub struct Args {
     /// Fix the host for the run, and restore it afterwards
     #[arg(long)]
     pub tune: bool,
+    /// Read and write /proc and /sys below this folder when tuning, for tests
+    #[arg(long, value_name = "DIR", requires = "tune", hide = true)]
+    pub sysroot: Option<PathBuf>,
     /// See [`HostOptions`].
     #[command(flatten)]
     pub host: HostOptions,
@@ -39,6 +42,8 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
         allow_unfixed_host: args.host.allow_unfixed_host,
         no_deferred: args.no_deferred,
         wait: args.wait,
+        tune: args.tune,
+        sysroot: args.sysroot.as_deref(),
         pack: args.pack.as_deref(),
         ..Asked::phase(&args.selection, Phase::Seal)
     };

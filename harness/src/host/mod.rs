@@ -7,6 +7,7 @@
 //! | `readiness/` | the judgement: one finding an item |
 //! | `look.rs` | all of it in one go, with what a worker and the siblings say |
 //! | `cross.rs` | the tools for a system of another architecture |
+//! | `tune/` | fixing the machine for measuring, and restoring it |
 //! | `affinity.rs` | which CPUs are measured on, and keeping away from them |
 
 pub mod affinity;
@@ -17,6 +18,7 @@ pub mod look;
 pub mod parts;
 pub mod readiness;
 pub mod root;
+pub mod tune;
 mod virtualization;
 
 pub use root::Root;

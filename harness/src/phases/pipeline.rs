@@ -12,7 +12,8 @@ use crate::config::Campaign;
 use crate::evidence::journal::JournalEvent;
 use crate::evidence::seal;
 use crate::evidence::{CampaignFile, Class, Finding, PlanSettings, RowInfo, Status, CAMPAIGN_FILE};
-use crate::host::{affinity, readiness};
+use crate::host::tune::guard::{Guard, GuardError};
+use crate::host::{affinity, readiness, tune, Root};
 use crate::identity::Identity;
 use crate::process::Stop;
 use crate::progress::{Event, Progress, StepEnd};
@@ -110,6 +111,10 @@ pub struct Order<'a> {
     pub keep_text: Option<&'a Path>,
     /// `--allow-unfixed-host`.
     pub allow_unfixed_host: bool,
+    /// `--tune`.
+    pub tune: bool,
+    /// Files of another machine to tune instead of this one's.
+    pub sysroot: Option<&'a Path>,
     /// `--wait`.
     pub wait: bool,
 }
@@ -167,6 +172,12 @@ pub enum PipelineError {
     /// The build phase.
     #[error(transparent)]
     Build(BuildError),
+    /// The host cannot be tuned (`--tune`).
+    #[error(transparent)]
+    Tune(#[from] GuardError),
+    /// The host could not be restored after the run.
+    #[error("the run was carried out, but the host is not restored; `campaign untune` says what is in the way")]
+    NotRestored(#[source] Option<GuardError>),
     /// Another phase.
     #[error(transparent)]
     Phase(PhaseError),
@@ -244,6 +255,70 @@ pub fn carry_out(
     preflight(order, &place)?;
     let locks = lock_cpus(order, stop)?;
     let worker = find_worker(order, stop, progress)?;
+    let guard = tune(order, progress)?;
+    let result = on_this_host(order, &place, worker, stop, progress);
+    let result = restore(guard, result, progress);
+    drop(locks);
+    result
+}
+
+/// Tunes the host where that was asked for, by a process that restores it whatever becomes of this one.
+/// An emulated system has nothing to tune.
+fn tune(order: &Order, progress: &dyn Progress) -> Result<Option<Guard>, PipelineError> {
+    if let Some(left) = tune::left(&Root::from_option(order.sysroot)) {
+        progress.event(Event::Note(&left.to_string()));
+    }
+    if !order.tune || order.chosen.class == Class::Emulated {
+        return Ok(None);
+    }
+    // The program that runs, even where another has been put in its place.
+    let program = Path::new("/proc/self/exe");
+    let (guard, applied) = Guard::start(program, order.cpus, order.sysroot)?;
+    for note in &applied.notes {
+        progress.event(Event::Note(&format!("tune: left as it is: {note}")));
+    }
+    for refused in applied.failed() {
+        let text = format!("tune: /{}: {}", refused.path, refused.why);
+        progress.event(Event::Problem(&text));
+    }
+    let text = format!(
+        "tune: {} settings changed for the run",
+        applied.changes.len()
+    );
+    progress.event(Event::Note(&text));
+    Ok(Some(guard))
+}
+
+/// Lets the host be restored. What became of the run comes first, unless all went well there.
+fn restore(
+    guard: Option<Guard>,
+    result: Result<Done, PipelineError>,
+    progress: &dyn Progress,
+) -> Result<Done, PipelineError> {
+    let Some(guard) = guard else { return result };
+    let not_restored = match guard.finish() {
+        Ok(restored) if restored.open.is_empty() => {
+            progress.event(Event::Note("tune: the host is as it was before"));
+            return result;
+        }
+        Ok(_) => PipelineError::NotRestored(None),
+        Err(error) => PipelineError::NotRestored(Some(error)),
+    };
+    if result.is_err() {
+        progress.event(Event::Problem(&not_restored.to_string()));
+        return result;
+    }
+    Err(not_restored)
+}
+
+/// The run itself, on the host as it is now.
+fn on_this_host(
+    order: &Order,
+    place: &Place,
+    worker: Worker,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<Done, PipelineError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -274,7 +349,7 @@ pub fn carry_out(
     let host = unready(machine.environment().check.clone());
     gate(order, &host)?;
 
-    let book = open(order, &place)?;
+    let book = open(order, place)?;
     check_tool(&book)?;
     let clock_hz = machine.fixed_clocks();
     let siblings = machine.siblings();
@@ -311,7 +386,6 @@ pub fn carry_out(
             .book
             .log(JournalEvent::Interrupted { by: by.to_owned() });
     }
-    drop(locks);
     result
 }
 

@@ -17,4 +17,5 @@ mod readme;
 mod report;
 mod report_browser;
 mod run;
+mod report_browser;
 mod support;

@@ -10,6 +10,7 @@ pub mod build;
 pub mod catalogue;
 pub mod cli;
 pub mod clock;
+pub mod compare;
 pub mod config;
 pub mod dataset;
 pub mod evidence;

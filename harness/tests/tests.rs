@@ -4,6 +4,7 @@
 mod arm_machine;
 mod audit;
 mod build;
+mod compare;
 mod drivers_abi;
 mod drivers_dilithium;
 mod drivers_dove;
@@ -17,5 +18,4 @@ mod readme;
 mod report;
 mod report_browser;
 mod run;
-mod report_browser;
 mod support;

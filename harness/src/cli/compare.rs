@@ -1,6 +1,15 @@
 //! `campaign compare`: two or more datasets, or two systems, row by row.
 
-use std::path::PathBuf;
+use super::exit::{Failure, Outcome};
+use super::options::Global;
+use super::{output, report as report_command};
+use crate::compare::{compare, Comparison};
+use crate::dataset::Dataset;
+use crate::identity::Identity;
+use crate::report::comparison::{render_comparison, REFERENCE};
+use crate::report::templates::Templates;
+use crate::report::{self, site, PageFile, ReportError};
+use std::path::{Path, PathBuf};
 
 /// Arguments of `compare`.
 #[derive(Debug, Clone, clap::Args)]
@@ -11,4 +20,87 @@ pub struct Args {
     /// The datasets compared with it
     #[arg(value_name = "B", required = true)]
     pub b: Vec<PathBuf>,
+}
+
+/// Compares A with each B, writes the pages and says where.
+pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
+    let templates = Templates::new(None).map_err(could_not)?;
+    let mut paths = vec![args.a.clone()];
+    paths.extend(args.b.iter().cloned());
+    let paths = report_command::resolve(&paths, global)?;
+    let (a, rest) = paths.split_first().expect("A is required");
+    let mut all = Vec::new();
+    for b in rest {
+        let (comparison, pages) = one(a, b, &templates).map_err(could_not)?;
+        let (folder, _) = site::comparison_place(a, b);
+        let written = report::write(&folder, &pages).map_err(could_not)?;
+        if !global.json {
+            output::print(&summary(&comparison))?;
+            if !global.quiet {
+                let list: String = written
+                    .iter()
+                    .map(|p| format!("{}\n", p.display()))
+                    .collect();
+                output::print(&list)?;
+            }
+        }
+        all.push(comparison);
+    }
+    let root = site::Published::at(a).map(|published| published.root);
+    let published = rest.iter().any(|b| site::Published::at(b).is_some());
+    if let Some(root) = root.filter(|_| published) {
+        report_command::write_index(&root, &templates)?;
+    }
+    if global.json {
+        output::print_json(&all)?;
+    }
+    Ok(Outcome::found(all.iter().any(Comparison::found_anything)))
+}
+
+/// A comparison and its files.
+pub(super) fn one(
+    a: &Path,
+    b: &Path,
+    templates: &Templates,
+) -> Result<(Comparison, Vec<PageFile>), ReportError> {
+    let datasets = [Dataset::read(a)?, Dataset::read(b)?];
+    let [a_name, b_name] = [site::name_of(a), site::name_of(b)];
+    let named = datasets
+        .iter()
+        .find_map(|d| d.campaign.reference_instance.clone());
+    let reference: Option<Identity> = named.or_else(|| REFERENCE.parse().ok());
+    let comparison = compare(
+        &datasets[0],
+        &datasets[1],
+        [&a_name, &b_name],
+        reference.as_ref(),
+    );
+    let (_, home) = site::comparison_place(a, b);
+    let pages = render_comparison(&comparison, [&datasets[0], &datasets[1]], home, templates)?;
+    Ok((comparison, pages))
+}
+
+/// Verdicts and findings in a few lines.
+fn summary(comparison: &Comparison) -> String {
+    let mut text = format!("{} against {}:\n", comparison.a.name, comparison.b.name);
+    for row in &comparison.rows {
+        let ratio = row.cycles.ratio.or(row.time.ratio);
+        let ratio = ratio.map_or_else(String::new, |r| format!("{r:.4}  "));
+        text += &format!(
+            "  {}  {ratio}{}\n",
+            row.identity.operation_key(row.operation),
+            row.verdict.text()
+        );
+    }
+    for finding in &comparison.findings {
+        text += &format!(
+            "  disagreement: {} {}: {} and {}\n",
+            finding.identity, finding.what, finding.a, finding.b
+        );
+    }
+    text
+}
+
+fn could_not(error: impl Into<ReportError>) -> Failure {
+    Failure::could_not(error.into())
 }

@@ -101,6 +101,8 @@ pub enum Command {
     Plan(plan::Args),
     /// Render the pages of runs and datasets, or compare them with those that are there
     Report(report::Args),
+    /// Compare datasets row by row: two systems, or two runs of one
+    Compare(compare::Args),
     /// Write out the built-in page templates
     Templates(templates::Args),
     /// Copy a sealed run into performance/data
@@ -134,6 +136,7 @@ pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Seal(args) => seal::run(args, global),
         Command::Plan(args) => plan::run(args, global),
         Command::Report(args) => report::run(args, global),
+        Command::Compare(args) => compare::run(args, global),
         Command::Templates(args) => templates::run(args, global),
         Command::Publish(args) => publish::run(args, global),
         Command::Audit(args) => audit::run(args, global),

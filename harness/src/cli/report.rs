@@ -2,7 +2,7 @@
 
 use super::exit::{Failure, Outcome};
 use super::options::{Datasets, Global};
-use super::output;
+use super::{compare, output};
 use crate::dataset::{Dataset, DatasetError};
 use crate::report::templates::Templates;
 use crate::report::{self, check, site, PageFile, ReportError};
@@ -66,15 +66,52 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
         roots.extend(target.published.map(|published| published.root));
     }
     for root in &roots {
-        let index = report::render_systems(root, &[], &templates).map_err(could_not)?;
+        comparisons(args, root, &templates, &mut done)?;
+        let index = index(root, &templates)?;
         let folder = root.join(site::REPORTS);
         let systems = site::current(root)
             .into_iter()
             .map(|p| PathBuf::from(p.system));
-        let others = systems.chain([PathBuf::from("compare")]).collect();
+        let others = systems.chain([PathBuf::from(site::COMPARE)]).collect();
         settle(args, &folder, &index, others, &mut done)?;
     }
     say(args, global, &done)
+}
+
+/// The index of systems with the comparisons that have pages.
+fn index(root: &Path, templates: &Templates) -> Result<Vec<PageFile>, Failure> {
+    let comparisons = site::comparisons(root);
+    let names: Vec<String> = comparisons.into_iter().map(|(stem, _)| stem).collect();
+    report::render_systems(root, &names, templates).map_err(could_not)
+}
+
+/// Writes the index of systems.
+pub(super) fn write_index(root: &Path, templates: &Templates) -> Result<(), Failure> {
+    let pages = index(root, templates)?;
+    report::write(&root.join(site::REPORTS), &pages).map_err(could_not)?;
+    Ok(())
+}
+
+/// Renders again the comparisons that have pages; one whose datasets are not there is left to be
+/// found as unexplained.
+fn comparisons(
+    args: &Args,
+    root: &Path,
+    templates: &Templates,
+    done: &mut Done,
+) -> Result<(), Failure> {
+    let folder = root.join(site::REPORTS).join(site::COMPARE);
+    let mut pages = Vec::new();
+    for [a, b] in site::comparisons(root)
+        .into_iter()
+        .filter_map(|(_, paths)| paths)
+    {
+        pages.extend(compare::one(&a, &b, templates).map_err(could_not)?.1);
+    }
+    if pages.is_empty() && !folder.is_dir() {
+        return Ok(());
+    }
+    settle(args, &folder, &pages, BTreeSet::new(), done)
 }
 
 /// Writes the pages of a folder, or compares them.

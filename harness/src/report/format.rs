@@ -79,6 +79,20 @@ pub fn share(share: f64) -> String {
     }
 }
 
+/// A ratio with so many significant digits, trailing zeros kept: `3.70`, `0.0512`, `12.3`.
+pub fn ratio(value: f64, digits: u32) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let digits = digits.max(1) as i32;
+    let scientific = format!("{:.*e}", (digits - 1) as usize, value);
+    let exponent = scientific
+        .split_once('e')
+        .map_or("0", |(_, exponent)| exponent);
+    let exponent: i32 = exponent.parse().expect("an exponent is an integer");
+    format!("{:.*}", (digits - 1 - exponent).max(0) as usize, value)
+}
+
 /// Bytes as KiB, rounded down.
 pub fn kib(bytes: u64) -> String {
     format!("{} KiB", bytes / 1024)
@@ -194,6 +208,20 @@ mod tests {
         ] {
             assert_eq!(share_seed(value), seed, "{value}");
             assert_eq!(share(value), elsewhere, "{value}");
+        }
+    }
+
+    #[test]
+    fn ratios_keep_their_digits() {
+        for (value, digits, text) in [
+            (3.695, 3, "3.69"),
+            (1.0, 4, "1.000"),
+            (0.05123, 3, "0.0512"),
+            (9.996, 3, "10.0"),
+            (123.4, 2, "123"),
+            (0.0, 3, "0"),
+        ] {
+            assert_eq!(ratio(value, digits), text, "{value}");
         }
     }
 

@@ -11,11 +11,13 @@
 //! | `html.rs` | HTML from the Markdown of a page |
 //! | `chart/` | charts as SVG |
 //! | `pages.rs` | which pages there are, and their files |
+//! | `comparison.rs` | page and data of a comparison |
 //! | `check.rs` | pages that are there against those that a dataset gives |
 //! | `site.rs` | where the pages of a run or a dataset stand |
 
 pub mod chart;
 pub mod check;
+pub mod comparison;
 pub mod escape;
 pub mod format;
 pub mod html;

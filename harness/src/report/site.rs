@@ -206,6 +206,66 @@ fn system_link(published: &Published, up: &str) -> Result<SystemLink, ReportErro
     })
 }
 
+/// Comparisons below the pages of published datasets.
+pub const COMPARE: &str = "compare";
+
+/// Name of a dataset in comparisons: its system for a current one, with its id for another, and the
+/// folder's name for a run.
+pub fn name_of(path: &Path) -> String {
+    match Published::at(path) {
+        Some(published) if published.is_current() => published.system,
+        Some(published) => format!("{}-{}", published.system, published.id),
+        None => {
+            let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            let name = path.file_name().unwrap_or_default();
+            name.to_string_lossy().into_owned()
+        }
+    }
+}
+
+/// Where the comparison of two datasets goes, and the page above it: below `reports/` for two
+/// published ones of a root, else beside the first.
+pub fn comparison_place(a: &Path, b: &Path) -> (PathBuf, Option<String>) {
+    match (Published::at(a), Published::at(b)) {
+        (Some(x), Some(y)) if x.root == y.root => {
+            let folder = x.root.join(REPORTS).join(COMPARE);
+            (folder, Some("../index.md".to_owned()))
+        }
+        _ => {
+            let path = a.canonicalize().unwrap_or_else(|_| a.to_owned());
+            let beside = path.parent().unwrap_or(Path::new("."));
+            (beside.join(COMPARE), None)
+        }
+    }
+}
+
+/// Comparisons that have a page below `reports/`, by stem, with their two datasets where both are
+/// published ones.
+pub fn comparisons(root: &Path) -> Vec<(String, Option<[PathBuf; 2]>)> {
+    let mut by_name = std::collections::BTreeMap::new();
+    for system in names(&root.join(DATA)) {
+        for id in datasets_of(root, &system) {
+            let path = root.join(DATA).join(&system).join(id);
+            by_name.insert(name_of(&path), path);
+        }
+    }
+    let files = names(&root.join(REPORTS).join(COMPARE));
+    files
+        .iter()
+        .filter_map(|file| file.strip_suffix(".md"))
+        .map(|stem| {
+            // A name may hold `--` itself: every split is tried.
+            let splits = stem
+                .match_indices("--")
+                .map(|(at, _)| (&stem[..at], &stem[at + 2..]));
+            let found = splits
+                .into_iter()
+                .find_map(|(a, b)| Some([by_name.get(a)?.clone(), by_name.get(b)?.clone()]));
+            (stem.to_owned(), found)
+        })
+        .collect()
+}
+
 /// The current dataset of every system, for the index of systems.
 pub fn system_rows(root: &Path) -> Result<Vec<SystemRow>, ReportError> {
     current(root)

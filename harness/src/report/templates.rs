@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The built-in templates: name and text.
-pub const BUILT_IN: [(&str, &str); 15] = [
+pub const BUILT_IN: [(&str, &str); 17] = [
     (
         "candidate.md",
         include_str!("../../../templates/candidate.md"),
@@ -30,6 +30,8 @@ pub const BUILT_IN: [(&str, &str); 15] = [
     ),
     ("ranking.md", include_str!("../../../templates/ranking.md")),
     ("systems.md", include_str!("../../../templates/systems.md")),
+    ("compare.md", include_str!("../../../templates/compare.md")),
+    ("crumbs.md", include_str!("../../../templates/crumbs.md")),
     ("top.md", include_str!("../../../templates/top.md")),
     (
         "warnings.md",

@@ -1,8 +1,9 @@
 // Opens pages in a real browser and says what it found, as JSON; judging is the caller's.
 //
-//   node check.mjs CHROMIUM PAGE.html...
+//   node check.mjs CHROMIUM full|brief PAGE.html...
 //
-// Every page is opened at desktop and phone width, in light and dark, over the DevTools protocol.
+// `full` opens every page at desktop and phone width, in light and dark, uses it, and runs the
+// accessibility rules; `brief` opens it on a phone. Over the DevTools protocol.
 
 import { readFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,16 +15,18 @@ import { chromium } from "playwright-core";
 
 const require = createRequire(import.meta.url);
 const axe = await readFile(require.resolve("axe-core/axe.min.js"), "utf8");
-const [executablePath, ...files] = process.argv.slice(2);
+const [executablePath, extent, ...files] = process.argv.slice(2);
 const FLAGS = [
   "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ];
-const VIEWS = [
-  { width: 1280, height: 900, colorScheme: "light", rules: true },
-  { width: 390, height: 844, colorScheme: "dark", rules: true },
-  { width: 360, height: 740, colorScheme: "light", rules: false },
-];
+const VIEWS = extent === "full"
+  ? [
+      { width: 1280, height: 900, colorScheme: "light", full: true },
+      { width: 390, height: 844, colorScheme: "dark", full: true },
+      { width: 360, height: 740, colorScheme: "light", full: false },
+    ]
+  : [{ width: 390, height: 844, colorScheme: "light", full: false }];
 
 // What a page is made of, as the browser's parser sees it.
 const structure = () => ({
@@ -94,12 +97,12 @@ const open = async (browser, file, view) => {
   found.scrollWidth = await page.evaluate(() => document.documentElement.scrollWidth);
   found.innerWidth = await page.evaluate(() => window.innerWidth);
   found.requests = requests.filter((r) => r !== url && !r.startsWith("data:"));
-  const { violations } = view.rules
+  const { violations } = view.full
     ? await page.evaluate(axe).then(() => page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] })))
     : { violations: [] };
   found.violations = violations.filter((v) => ["serious", "critical"].includes(v.impact))
     .map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" ; ")}`);
-  found.use = await use(page);
+  found.use = view.full ? await use(page) : null;
   found.messages = messages;
   await context.close();
   return found;

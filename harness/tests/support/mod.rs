@@ -6,7 +6,6 @@ pub mod cc;
 pub mod cells;
 pub mod host;
 pub mod lab;
-pub mod cells;
 pub mod objects;
 
 use std::path::{Path, PathBuf};

@@ -217,9 +217,9 @@ pub(super) fn symmetric(rows: &Rows, charts: &mut Charts) -> Option<ChartView> {
         let drng = rows.drng_share(key);
         Some(StackRow {
             label: rows.short_name(&key.0),
-            hash,
+            hash: hash.value,
             drng: drng.unwrap_or(0.0),
-            text: format::share(hash),
+            text: hash.text,
         })
     });
     let most = groups

@@ -37,6 +37,43 @@ pub(super) fn table(rows: &Rows, notes: &mut Notes) -> Table {
     table
 }
 
+/// Facts of a dataset's machine over all its records, by the names of the table; those of an aggregate
+/// are the document's.
+pub(super) fn facts(dataset: &Dataset) -> Vec<(&'static str, Option<String>)> {
+    let printed = |name: &str| {
+        let table = dataset.cells.as_ref()?.value.table("environment")?;
+        let row = table
+            .rows
+            .iter()
+            .find(|row| row.first().is_some_and(|c| c.text == name))?;
+        Some(row.get(1)?.text.clone())
+    };
+    let cpus: BTreeSet<u32> = dataset
+        .timing
+        .values()
+        .flat_map(|entry| record_cpus(&entry.value))
+        .collect();
+    let each = |fact: &dyn Fn(&EnvironmentFile) -> Option<String>| distinct(dataset, fact);
+    let own = [
+        ("processor", processor(dataset, &cpus)),
+        ("machine", each(&|e| e.stable.machine.clone())),
+        ("clock", clock(dataset, &cpus)),
+        (
+            "memory",
+            each(&|e| e.stable.memory_total_kib.map(format::mib_of_kib)),
+        ),
+        (
+            "OS / kernel",
+            each(&|e| pair(e.stable.os.as_deref(), e.stable.kernel.as_deref())),
+        ),
+        ("compiler / build tool", compiler(dataset)),
+        ("campaign start / end (UTC)", dates(dataset)),
+    ];
+    own.into_iter()
+        .map(|(name, value)| (name, printed(name).or(value)))
+        .collect()
+}
+
 const NOT_FOUND: &str =
     "not recorded: the machine does not tell, or the source of the import does not (not_recorded)";
 

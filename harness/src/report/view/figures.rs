@@ -37,10 +37,10 @@ pub struct Shown {
 }
 
 /// Share of wrapped hash functions.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Share {
-    /// Measured.
-    Known(f64),
+    /// Measured, or printed by a published page.
+    Known(Shown),
     /// Nothing was wrapped.
     NothingWrapped,
     /// Not measured.
@@ -49,9 +49,9 @@ pub enum Share {
 
 impl Share {
     /// As summaries print it; `None` where it was not measured.
-    pub fn text(self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         match self {
-            Share::Known(share) => Some(format::share(share)),
+            Share::Known(share) => Some(share.text.clone()),
             Share::NothingWrapped => Some("??%".to_owned()),
             Share::Unknown => None,
         }
@@ -146,7 +146,13 @@ fn share_of(dataset: &Dataset, key: &Key) -> Share {
     let profile = dataset.profile.get(key);
     match profile.and_then(|entry| entry.value.derived.as_ref()) {
         Some(derived) if derived.verdict == NONE_WRAPPED => Share::NothingWrapped,
-        Some(derived) => derived.hash_share.map_or(Share::Unknown, Share::Known),
+        Some(derived) => derived.hash_share.map_or(Share::Unknown, |share| {
+            Share::Known(Shown {
+                value: share,
+                text: format::share(share),
+                digits: None,
+            })
+        }),
         None => Share::Unknown,
     }
 }
@@ -180,8 +186,17 @@ fn from_cells(cells: &CellsFile, key: &Key) -> Figures {
     let symmetric = cells.table("symmetric").filter(|_| of_this);
     let share = symmetric
         .and_then(|table| cell_row(table, key))
-        .and_then(|row| row.get(2)?.quantity.as_ref())
-        .map_or(Share::Unknown, |quantity| Share::Known(quantity.value));
+        .and_then(|row| {
+            let cell = row.get(2)?;
+            Some((cell.text.clone(), cell.quantity.as_ref()?))
+        })
+        .map_or(Share::Unknown, |(text, quantity)| {
+            Share::Known(Shown {
+                value: quantity.value,
+                text,
+                digits: Some(quantity.digits),
+            })
+        });
     Figures {
         source: cells.cycle_source,
         time: shown("mean time"),

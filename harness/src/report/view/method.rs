@@ -3,6 +3,7 @@
 
 use super::common::{Frame, Place};
 use super::environment;
+use crate::compare::{second_timing, Metric};
 use crate::dataset::Dataset;
 use crate::evidence::{
     BuildRow, Disturbed, Exit, FindingState, FlagsKind, LibraryKind, PlanSettings, TimingRecord,
@@ -22,7 +23,7 @@ pub struct MethodPage {
     pub frame: Frame,
     /// Settings of the plan.
     pub plan: Option<Table>,
-    /// Whether the plan gives verdicts on stability.
+    /// Whether records have verdicts on stability.
     pub verdicts: bool,
     /// Records, trials, calls and attempts of the dataset.
     pub made: Option<Table>,
@@ -59,6 +60,8 @@ pub struct NoiseFloor {
     pub identity: String,
     /// Its operation.
     pub operation: String,
+    /// `cycles` or `time`.
+    pub metric: String,
     /// Ratio of the two timings.
     pub ratio: String,
     /// Its 95% interval.
@@ -82,7 +85,10 @@ impl MethodPage {
                 Some("method.md".to_owned())
             }),
             plan: plan.map(plan_table),
-            verdicts: plan.is_some_and(|plan| plan.verdicts),
+            verdicts: dataset.timing.values().any(|entry| {
+                let derived = entry.value.derived.as_ref();
+                derived.is_some_and(|derived| derived.stability.is_some())
+            }),
             made: made(dataset),
             own: dataset.campaign.provenance.is_none(),
             core_cycles: dataset
@@ -311,26 +317,21 @@ fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
 
 const DOES_NOT_APPLY: &str = "not recorded, or this source has no such thing (not_recorded)";
 
-/// The two timings of the pair that was timed twice.
-pub(in crate::report) fn noise_pair(dataset: &Dataset) -> Option<(&TimingRecord, &TimingRecord)> {
-    let second = &dataset.aa.first()?.value;
-    let key = (second.head.identity.clone(), second.operation);
-    Some((&dataset.timing.get(&key)?.value, second))
-}
-
+/// The floor of cycles where the pair has them, else of time.
 fn noise_floor(dataset: &Dataset) -> Result<NoiseFloor, String> {
-    let Some((first, second)) = noise_pair(dataset) else {
+    if dataset.aa.is_empty() {
         return Err("no operation was timed a second time".to_owned());
-    };
-    let seconds = |record: &TimingRecord| -> Vec<f64> {
-        let counted = record.trials.iter().filter_map(Trial::counted_attempt);
-        counted.map(|a| a.seconds() / a.calls as f64).collect()
-    };
-    let pair =
-        stats::welch(&seconds(first), &seconds(second)).map_err(|error| error.to_string())?;
+    }
+    let found = Metric::ALL.into_iter().find_map(|metric| {
+        let (key, pair) = second_timing(dataset, metric)?;
+        Some((metric, key, pair))
+    });
+    let (metric, (identity, operation), pair) =
+        found.ok_or("the two timings cannot be tested: fewer than five trials, or no spread")?;
     Ok(NoiseFloor {
-        identity: first.head.identity.to_string(),
-        operation: first.operation.to_string(),
+        identity: identity.to_string(),
+        operation: operation.to_string(),
+        metric: metric.name().to_owned(),
         ratio: format!("{:.4}", pair.ratio),
         interval: format!("{:.4} to {:.4}", pair.low, pair.high),
         floor: format::share(stats::noise_floor(&pair)),
@@ -456,7 +457,7 @@ fn kat(dataset: &Dataset, notes: &mut Notes) -> Table {
                 )
             })
             .collect();
-        cells[3].code = true;
+        cells[3].code = cells[3].notes.is_empty();
         cells.push(Cell::text(list.join(", ")));
         table.rows.push(cells);
     }

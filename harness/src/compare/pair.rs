@@ -1,0 +1,380 @@
+//! Two datasets side by side: values, trial means, and what may be compared at all.
+
+use super::verdict::{NotTested, Verdict};
+use super::{is_cycles, keys, Compared, Fastest, FastestRow, Metric, NoiseFloor, Row};
+use crate::dataset::{Dataset, Key};
+use crate::evidence::{Class, EnvironmentFile, Origin, TimingRecord, Trial};
+use crate::identity::Identity;
+use crate::report::view::figures::{Figures, Share, Shown};
+use crate::stats::{self, Welch};
+use protocol::Operation;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Digits of a ratio of records: more than any interval of a campaign leaves.
+const RECORD_DIGITS: u32 = 4;
+
+pub(super) struct Pair<'d> {
+    pub a: &'d Dataset,
+    pub b: &'d Dataset,
+    reference: Option<&'d Identity>,
+    /// Why times cannot be compared, if so.
+    time_barrier: Option<String>,
+}
+
+/// Digits of a ratio: as many as the printed cells of both sides carry, where one of them is nothing
+/// but a printed cell. Times are printed with three digits, without their trailing zeros.
+fn digits(shown: &[Option<&Shown>; 2], metric: Metric) -> u32 {
+    const TIME_DIGITS: u32 = 3;
+    if shown.iter().flatten().all(|s| s.digits.is_none()) {
+        return RECORD_DIGITS;
+    }
+    let of = |s: &Shown| match (s.digits, metric) {
+        (Some(digits), _) => digits,
+        (None, Metric::Time) => TIME_DIGITS,
+        (None, Metric::Cycles) => significant_digits(&s.text),
+    };
+    shown
+        .iter()
+        .flatten()
+        .map(|s| of(s))
+        .min()
+        .unwrap_or(RECORD_DIGITS)
+}
+
+/// Digits of a printed number, without leading zeros.
+fn significant_digits(text: &str) -> u32 {
+    let digits = text.chars().filter(char::is_ascii_digit);
+    digits.skip_while(|digit| *digit == '0').count() as u32
+}
+
+/// Headline figures of a key.
+pub(super) fn figures(dataset: &Dataset, key: &Key) -> Figures {
+    Figures::of(dataset, key)
+}
+
+impl<'d> Pair<'d> {
+    pub(super) fn new(a: &'d Dataset, b: &'d Dataset, reference: Option<&'d Identity>) -> Self {
+        Pair {
+            a,
+            b,
+            reference,
+            time_barrier: time_barrier(a, b),
+        }
+    }
+
+    /// Rows without their verdicts on tests.
+    pub(super) fn rows(&self) -> Vec<Row> {
+        keys(self.a)
+            .intersection(&keys(self.b))
+            .map(|key| self.row(key))
+            .collect()
+    }
+
+    fn row(&self, key: &Key) -> Row {
+        let figures = [figures(self.a, key), figures(self.b, key)];
+        let origins = [origin(self.a, key), origin(self.b, key)];
+        let cycles = self.compared(key, Metric::Cycles, &figures, origins);
+        let time = self.compared(key, Metric::Time, &figures, origins);
+        let metric = if cycles.ratio.is_some() {
+            Metric::Cycles
+        } else {
+            Metric::Time
+        };
+        Row {
+            identity: key.0.clone(),
+            operation: key.1,
+            origins,
+            calls: figures.each_ref().map(|f| f.calls),
+            verdict: Verdict::NotTested(NotTested::TooFewTrials),
+            to_reference: [
+                self.to_reference(self.a, &figures[0], key.1, metric),
+                self.to_reference(self.b, &figures[1], key.1, metric),
+            ],
+            memory_bytes: [memory(self.a, key), memory(self.b, key)],
+            symmetric_share: figures.each_ref().map(|f| match &f.share {
+                Share::Known(share) => Some(share.value),
+                _ => None,
+            }),
+            symmetric_texts: figures.each_ref().map(|f| f.share.text()),
+            cycles,
+            time,
+        }
+    }
+
+    /// Values and ratio of a metric, or why there is no ratio. The verdict on a ratio is left to the
+    /// tests.
+    fn compared(
+        &self,
+        key: &Key,
+        metric: Metric,
+        figures: &[Figures; 2],
+        origins: [Origin; 2],
+    ) -> Compared {
+        let shown = figures.each_ref().map(|f| value(f, metric));
+        let mut compared = Compared {
+            values: shown.map(|s| s.map(|s| s.value)),
+            texts: shown.map(|s| s.map(|s| s.text.clone())),
+            ratio: None,
+            digits: digits(&shown, metric),
+            interval: None,
+            p: None,
+            p_holm: None,
+            trials: [
+                trial_means(self.a, key, metric).len(),
+                trial_means(self.b, key, metric).len(),
+            ],
+            verdict: Verdict::NotTested(NotTested::TooFewTrials),
+        };
+        if let Some(barrier) = self.barrier(metric, figures, origins) {
+            compared.verdict = Verdict::NotComparable(barrier);
+            return compared;
+        }
+        let [Some(a), Some(b)] = compared.values else {
+            let reason = figures.iter().find_map(|f| f.reason.clone());
+            let reason = reason.unwrap_or_else(|| format!("no {} on one side", metric.name()));
+            compared.verdict = Verdict::NotComparable(reason);
+            return compared;
+        };
+        compared.ratio = Some(self.mean_ratio(key, metric).unwrap_or(b / a));
+        compared
+    }
+
+    /// Ratio of the geometric means of the trials, where both sides have trials.
+    fn mean_ratio(&self, key: &Key, metric: Metric) -> Option<f64> {
+        let mean = |dataset| {
+            let logs: Vec<f64> = trial_means(dataset, key, metric)
+                .iter()
+                .map(|m| m.ln())
+                .collect();
+            (!logs.is_empty()).then(|| stats::exact_sum(&logs) / logs.len() as f64)
+        };
+        Some((mean(self.b)? - mean(self.a)?).exp())
+    }
+
+    /// Why a metric of a row cannot be compared, if so.
+    fn barrier(
+        &self,
+        metric: Metric,
+        figures: &[Figures; 2],
+        origins: [Origin; 2],
+    ) -> Option<String> {
+        if origins[0] != origins[1] {
+            return Some(format!(
+                "different implementations ({} and {})",
+                origin_word(origins[0]),
+                origin_word(origins[1])
+            ));
+        }
+        match metric {
+            Metric::Cycles if figures.iter().all(|f| is_cycles(f.source)) => None,
+            Metric::Cycles => Some("no core cycles on one side".to_owned()),
+            Metric::Time => self.time_barrier.clone(),
+        }
+    }
+
+    fn to_reference(
+        &self,
+        dataset: &Dataset,
+        own: &Figures,
+        operation: Operation,
+        metric: Metric,
+    ) -> Option<f64> {
+        let reference = figures(dataset, &(self.reference?.clone(), operation));
+        Some(value(own, metric)?.value / value(&reference, metric)?.value)
+    }
+
+    /// The fastest code of each label that both sides have; by cycles where all of them have cycles.
+    pub(super) fn fastest(&self) -> Vec<FastestRow> {
+        let labels = |dataset| -> BTreeMap<(String, String, Operation), Vec<Identity>> {
+            let mut all: BTreeMap<_, Vec<Identity>> = BTreeMap::new();
+            for (identity, operation) in keys(dataset) {
+                let label = (
+                    identity.candidate.clone(),
+                    identity.label.clone(),
+                    operation,
+                );
+                all.entry(label).or_default().push(identity);
+            }
+            all
+        };
+        let (in_a, in_b) = (labels(self.a), labels(self.b));
+        let mut rows: Vec<FastestRow> = in_a
+            .iter()
+            .filter_map(|(label, of_a)| {
+                let of_b = in_b.get(label)?;
+                Metric::ALL
+                    .into_iter()
+                    .find_map(|metric| self.fastest_row(label, [of_a, of_b], metric))
+            })
+            .collect();
+        rows.sort_by(|x, y| {
+            let natural = |row: &FastestRow| row.sides[0].identity.clone();
+            natural(x)
+                .cmp(&natural(y))
+                .then(x.operation.cmp(&y.operation))
+        });
+        rows
+    }
+
+    fn fastest_row(
+        &self,
+        (candidate, label, operation): &(String, String, Operation),
+        identities: [&Vec<Identity>; 2],
+        metric: Metric,
+    ) -> Option<FastestRow> {
+        if metric == Metric::Time && self.time_barrier.is_some() {
+            return None;
+        }
+        let fastest = |dataset, identities: &[Identity]| {
+            let values: Vec<(Shown, Identity)> = identities
+                .iter()
+                .map(|identity| {
+                    let figures = figures(dataset, &(identity.clone(), *operation));
+                    let cycles = metric == Metric::Time || is_cycles(figures.source);
+                    let shown = value(&figures, metric).filter(|_| cycles)?.clone();
+                    Some((shown, identity.clone()))
+                })
+                .collect::<Option<_>>()?;
+            values
+                .into_iter()
+                .min_by(|x, y| x.0.value.total_cmp(&y.0.value))
+        };
+        let sides = [
+            fastest(self.a, identities[0])?,
+            fastest(self.b, identities[1])?,
+        ];
+        let shown = sides.each_ref().map(|(shown, _)| Some(shown));
+        Some(FastestRow {
+            candidate: candidate.clone(),
+            label: label.clone(),
+            operation: *operation,
+            metric,
+            ratio: sides[1].0.value / sides[0].0.value,
+            digits: digits(&shown, metric),
+            sides: sides.map(|(shown, identity)| Fastest {
+                identity,
+                value: shown.value,
+                text: shown.text,
+            }),
+        })
+    }
+
+    /// Floors of both families, from the operation that each run timed twice.
+    pub(super) fn noise_floors(&self) -> Vec<NoiseFloor> {
+        Metric::ALL
+            .into_iter()
+            .map(|metric| NoiseFloor {
+                metric,
+                a: noise_floor(self.a, metric),
+                b: noise_floor(self.b, metric),
+            })
+            .collect()
+    }
+}
+
+/// Trial means of a record in a metric; none for published cells, or where one trial lacks cycles.
+pub(super) fn trial_means(dataset: &Dataset, key: &Key, metric: Metric) -> Vec<f64> {
+    let record = dataset.timing.get(key);
+    record.map_or_else(Vec::new, |entry| means_of(&entry.value, metric))
+}
+
+fn means_of(record: &TimingRecord, metric: Metric) -> Vec<f64> {
+    if metric == Metric::Cycles && !is_cycles(record.cycle_source.kind) {
+        return Vec::new();
+    }
+    let counted = record.trials.iter().filter_map(Trial::counted_attempt);
+    let means: Option<Vec<f64>> = counted
+        .map(|attempt| {
+            let total = match metric {
+                Metric::Cycles => attempt.cycles? as f64,
+                Metric::Time => attempt.seconds(),
+            };
+            Some(total / attempt.calls as f64)
+        })
+        .collect();
+    means.unwrap_or_default()
+}
+
+fn noise_floor(dataset: &Dataset, metric: Metric) -> Option<f64> {
+    second_timing(dataset, metric).map(|(_, pair)| stats::noise_floor(&pair))
+}
+
+/// The pair of the noise floor.
+pub(super) fn second_timing(dataset: &Dataset, metric: Metric) -> Option<(Key, Welch)> {
+    let second = &dataset.aa.first()?.value;
+    let key = (second.head.identity.clone(), second.operation);
+    let first = &dataset.timing.get(&key)?.value;
+    let pair = stats::welch(&means_of(first, metric), &means_of(second, metric)).ok()?;
+    Some((key, pair))
+}
+
+fn value(figures: &Figures, metric: Metric) -> Option<&Shown> {
+    match metric {
+        Metric::Cycles => figures.mean.as_ref().filter(|_| is_cycles(figures.source)),
+        Metric::Time => figures.time.as_ref(),
+    }
+}
+
+fn memory(dataset: &Dataset, key: &Key) -> Option<u64> {
+    let derived = dataset.memory.get(key)?.value.derived.as_ref()?;
+    Some(derived.guide_total_bytes)
+}
+
+fn origin(dataset: &Dataset, key: &Key) -> Origin {
+    if let Some(entry) = dataset.timing.get(key) {
+        return entry.value.head.origin;
+    }
+    if let Some(cells) = &dataset.cells {
+        return cells.value.origin;
+    }
+    let candidates = &dataset.campaign.candidates;
+    let candidate = candidates.iter().find(|c| c.id == key.0.candidate);
+    candidate.map_or(Origin::Independent, |c| c.origin)
+}
+
+fn origin_word(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Submission => "submission",
+        Origin::Upstream => "upstream",
+        Origin::Independent => "independent",
+    }
+}
+
+/// Why times of two datasets cannot be compared, if so: they can where both machines are registered
+/// ones (measured by us, imported or published), or where both runs are of one and the same machine.
+fn time_barrier(a: &Dataset, b: &Dataset) -> Option<String> {
+    let known = |class| {
+        matches!(
+            class,
+            Class::Registered | Class::Imported | Class::Aggregate
+        )
+    };
+    let (class_a, class_b) = (a.campaign.class, b.campaign.class);
+    if known(class_a) && known(class_b) {
+        return None;
+    }
+    if class_a != Class::Local || class_b != Class::Local {
+        let odd = if known(class_a) { class_b } else { class_a };
+        return Some(match odd {
+            Class::Emulated => "times of an emulated run say nothing about a system".to_owned(),
+            Class::Published => "figures of a document are never set into a ratio".to_owned(),
+            _ => "a machine that is not registered is compared with itself only".to_owned(),
+        });
+    }
+    let facts = |dataset: &Dataset| -> BTreeSet<String> {
+        let environments = dataset.environments.iter().map(|entry| &entry.value);
+        environments.map(machine).collect()
+    };
+    (facts(a) != facts(b)).then(|| {
+        "two machines that are not registered: processor, memory or kernel differ".to_owned()
+    })
+}
+
+/// Processor, memory and kernel: what makes two local runs comparable.
+fn machine(environment: &EnvironmentFile) -> String {
+    let stable = &environment.stable;
+    format!(
+        "{:?} {:?} {:?}",
+        stable.cpu_model, stable.memory_total_kib, stable.kernel
+    )
+}

@@ -1,0 +1,239 @@
+use super::*;
+use crate::evidence::{PlanSettings, Trial};
+use crate::testing::Synthetic;
+
+fn spec() -> Synthetic {
+    Synthetic {
+        trials: 7,
+        ..Synthetic::default()
+    }
+}
+
+fn compared(a: &Dataset, b: &Dataset) -> Comparison {
+    let reference = a.campaign.rows[0].identity.clone();
+    compare(a, b, ["a", "b"], Some(&reference))
+}
+
+/// Makes every trial of B `factor` times as long, in cycles and time.
+fn slower(dataset: &mut Dataset, factor: f64) {
+    for entry in dataset.timing.values_mut() {
+        for attempt in entry.value.trials.iter_mut().flat_map(|t| &mut t.attempts) {
+            attempt.nanoseconds = (attempt.nanoseconds as f64 * factor) as u64;
+            attempt.cycles = attempt.cycles.map(|c| (c as f64 * factor) as u64);
+        }
+    }
+}
+
+#[test]
+fn a_dataset_against_itself_shows_no_difference() {
+    let a = spec().build();
+    let same = compared(&a, &a);
+    assert_eq!(same.rows.len(), 18);
+    assert!(same
+        .rows
+        .iter()
+        .all(|row| row.verdict == Verdict::NoDetectableDifference));
+    assert!(same.rows.iter().all(|row| row.cycles.ratio == Some(1.0)));
+    assert!(same.findings.is_empty() && !same.found_anything());
+    assert!(same.only_in_one.is_empty());
+}
+
+#[test]
+fn a_large_difference_is_found_in_its_direction_and_a_regression_counts() {
+    let a = spec().build();
+    let mut b = spec().build();
+    slower(&mut b, 1.5);
+    let forth = compared(&a, &b);
+    assert!(forth.rows.iter().all(|row| row.verdict == Verdict::Slower));
+    assert!(forth.found_anything(), "one system: a regression");
+    for row in &forth.rows {
+        let [low, high] = row.cycles.interval.unwrap();
+        assert!(low < 1.5 && 1.5 < high, "{:?}", row.cycles);
+        assert!(row.cycles.p_holm >= row.cycles.p);
+    }
+    let back = compared(&b, &a);
+    assert!(back.rows.iter().all(|row| row.verdict == Verdict::Faster));
+    b.campaign.system = "other".into();
+    assert!(!compared(&a, &b).found_anything(), "two systems: a result");
+}
+
+#[test]
+fn a_difference_below_the_noise_floor_says_nothing() {
+    let a = spec().build();
+    let mut b = spec().build();
+    slower(&mut b, 1.2);
+    // The second timing of both runs is far off: floors above the difference.
+    for dataset in [&mut b] {
+        for attempt in dataset.aa[0]
+            .value
+            .trials
+            .iter_mut()
+            .flat_map(|t| &mut t.attempts)
+        {
+            attempt.nanoseconds *= 3;
+            attempt.cycles = attempt.cycles.map(|c| c * 3);
+        }
+    }
+    let comparison = compared(&a, &b);
+    let floor = &comparison.noise_floors[0];
+    assert!(floor.b.unwrap() > 0.2 && floor.a.unwrap() < 0.2);
+    assert!(comparison
+        .rows
+        .iter()
+        .all(|row| row.verdict == Verdict::NoDetectableDifference));
+    assert!(
+        comparison.rows[0].cycles.p_holm.unwrap() < 0.05,
+        "significant all the same"
+    );
+}
+
+#[test]
+fn what_is_not_tested_says_why() {
+    let a = spec().build();
+    let reason = |b: &Dataset| compared(&a, b).rows[0].verdict.clone();
+    let mut few = spec().build();
+    for entry in few.timing.values_mut() {
+        entry.value.trials.truncate(4);
+    }
+    assert_eq!(reason(&few), Verdict::NotTested(NotTested::TooFewTrials));
+    let mut no_floor = spec().build();
+    no_floor.aa.clear();
+    assert_eq!(
+        reason(&no_floor),
+        Verdict::NotTested(NotTested::NoNoiseFloor)
+    );
+    let mut quick = spec().build();
+    quick.campaign.plan = quick.campaign.plan.map(|plan| PlanSettings {
+        verdicts: false,
+        ..plan
+    });
+    assert_eq!(reason(&quick), Verdict::NotTested(NotTested::Plan));
+    let mut steady = spec().build();
+    for entry in steady.timing.values_mut() {
+        let first = entry.value.trials[0].attempts[0].clone();
+        entry.value.trials = vec![
+            Trial {
+                attempts: vec![first],
+                counted: Some(0)
+            };
+            5
+        ];
+    }
+    let both = compare(&steady, &steady, ["a", "b"], None);
+    assert_eq!(
+        both.rows[0].verdict,
+        Verdict::NotTested(NotTested::NoVariance)
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_has_no_ratio() {
+    let a = spec().build();
+    let mut upstream = spec().build();
+    for entry in upstream.timing.values_mut() {
+        entry.value.head.origin = Origin::Upstream;
+    }
+    let row = compared(&a, &upstream).rows.remove(0);
+    assert_eq!((row.cycles.ratio, row.time.ratio), (None, None));
+    assert!(
+        matches!(row.verdict, Verdict::NotComparable(why) if why.contains("different implementations"))
+    );
+
+    let ticks = Synthetic {
+        source: SourceKind::Tsc,
+        ..spec()
+    };
+    let row = compared(&a, &ticks.build()).rows.remove(0);
+    assert_eq!(row.cycles.ratio, None, "ticks are no cycles");
+    assert!(row.time.ratio.is_some());
+    assert_eq!(
+        row.verdict, row.time.verdict,
+        "the row's verdict is that of time"
+    );
+
+    let mut emulated = ticks.build();
+    emulated.campaign.class = Class::Emulated;
+    let row = compared(&a, &emulated).rows.remove(0);
+    assert!(matches!(row.verdict, Verdict::NotComparable(_)));
+}
+
+#[test]
+fn local_runs_are_compared_on_one_machine_only() {
+    let local = |kernel: &str| {
+        let mut dataset = spec().build();
+        dataset.campaign.class = Class::Local;
+        dataset.environments[0].value.stable.kernel = Some(kernel.to_owned());
+        dataset
+    };
+    assert!(compared(&local("6.1"), &local("6.1")).rows[0]
+        .time
+        .ratio
+        .is_some());
+    assert_eq!(
+        compared(&local("6.1"), &local("6.2")).rows[0].time.ratio,
+        None
+    );
+    assert_eq!(
+        compared(&local("6.1"), &spec().build()).rows[0].time.ratio,
+        None
+    );
+}
+
+#[test]
+fn disagreements_are_findings() {
+    let a = spec().build();
+    let mut b = spec().build();
+    for entry in b.timing.values_mut() {
+        entry.value.sizes.as_mut().unwrap().signature_bytes += 1;
+    }
+    for entry in b.kat.values_mut() {
+        entry.value.digests[0].found = Some("0".repeat(64));
+    }
+    let comparison = compared(&a, &b);
+    assert_eq!(
+        comparison.findings.len(),
+        12,
+        "size and digest of six identities"
+    );
+    assert!(comparison.found_anything());
+}
+
+#[test]
+fn the_fastest_codes_stand_side_by_side() {
+    let a = spec().build();
+    let comparison = compared(&a, &a);
+    assert_eq!(
+        comparison.fastest.len(),
+        12,
+        "four labels, three operations"
+    );
+    for row in &comparison.fastest {
+        assert_eq!(row.ratio, 1.0);
+        let all = comparison
+            .rows
+            .iter()
+            .filter(|other| other.identity.label == row.label && other.operation == row.operation);
+        let least = all
+            .filter_map(|other| other.cycles.values[0])
+            .fold(f64::MAX, f64::min);
+        assert_eq!(row.sides[0].value, least);
+    }
+    let mean = &comparison.geometric_means[0];
+    assert_eq!((mean.ratio, mean.members.len()), (1.0, 6));
+}
+
+#[test]
+fn ratios_to_the_reference_are_within_one_system() {
+    let a = spec().build();
+    let comparison = compared(&a, &a);
+    let reference = comparison.reference.clone().unwrap();
+    for row in comparison
+        .rows
+        .iter()
+        .filter(|row| row.identity == reference)
+    {
+        assert_eq!(row.to_reference, [Some(1.0), Some(1.0)]);
+    }
+    let none = compare(&a, &a, ["a", "b"], None);
+    assert_eq!(none.rows[0].to_reference, [None, None]);
+}

@@ -31,6 +31,7 @@ pub mod report;
 pub mod run;
 pub mod schema;
 pub mod select;
+pub mod signature;
 pub mod stats;
 #[doc(hidden)]
 pub mod testing;

@@ -13,6 +13,7 @@ use crate::hash;
 use crate::identity::Identity;
 use crate::json::{self, Value};
 use crate::place::{Place, PlaceError};
+use crate::signature;
 use protocol::Operation;
 use rayon::prelude::*;
 use regex::Regex;
@@ -146,11 +147,28 @@ pub fn publish(request: &Request) -> Result<Published, PublishError> {
     let workshop = place.workshop()?;
     copy(request, &part, workshop.path())?;
     let seal = close(request, &chain, &part, workshop.path())?;
+    let path = place.install(workshop, &seal, request.current)?;
+    carry_signature(request, &part, &path)?;
     Ok(Published {
-        path: place.install(workshop, &seal, request.current)?,
+        path,
         seal,
         files: part.entries.len(),
     })
+}
+
+/// The whole has the seal of its run, and the signature of that with it; a part has neither.
+fn carry_signature(request: &Request, part: &Part, to: &Path) -> Result<(), StoreError> {
+    let (from, to) = (signature::path(&plain(request.run)), signature::path(to));
+    match std::fs::read(&from) {
+        Ok(bytes) if !part.subset => store::write_atomic(&to, &bytes).map(|_| ()),
+        // An older dataset of the same id may have left one.
+        _ => match std::fs::remove_file(&to) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::Write { path: to, source })
+            }
+            _ => Ok(()),
+        },
+    }
 }
 
 /// `runs/x86_1-guide-3` is the dataset `guide-3` of `x86_1`.

@@ -14,6 +14,7 @@ mod import;
 mod kat_faults;
 mod plan;
 mod process;
+mod publish;
 mod readme;
 mod report;
 mod report_browser;

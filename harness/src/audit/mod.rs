@@ -56,6 +56,8 @@ pub struct Report {
     pub seal: Option<String>,
     /// Whether its numbers could be recomputed: cells without trials cannot.
     pub auditable: bool,
+    /// Allowed signer of the seal, where a signature was asked for and holds.
+    pub signer: Option<String>,
     /// Files examined.
     pub files: usize,
     /// In order of file and place.
@@ -94,6 +96,7 @@ pub fn audit(path: &Path) -> Report {
     Report {
         dataset: path.to_owned(),
         seal,
+        signer: None,
         auditable,
         files: listing.files.len(),
         findings,

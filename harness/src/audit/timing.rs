@@ -691,6 +691,29 @@ enum Expected {
     Null,
 }
 
+impl std::fmt::Display for Expected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Expected::Real(value) => write!(f, "{value}"),
+            Expected::Count(value) => write!(f, "{value}"),
+            Expected::Word(word) => f.write_str(word),
+            Expected::Null => f.write_str("null"),
+        }
+    }
+}
+
+/// What is there, for a finding.
+fn shown(value: Option<&Value>) -> String {
+    match value {
+        None => "nothing".to_owned(),
+        Some(Value::Null) => "null".to_owned(),
+        Some(Value::Number(text)) => (*text).to_owned(),
+        Some(other) => other
+            .str()
+            .map_or_else(|| format!("{other:?}"), |s| s.into_owned()),
+    }
+}
+
 type Derived = Vec<(&'static str, Expected)>;
 
 fn real(value: Option<f64>) -> Expected {
@@ -934,12 +957,7 @@ fn compare(derived: &Value, expected: Option<&Derived>, f: &mut Findings) {
             Expected::Null => found.is_some_and(Value::is_null),
         };
         if !agrees {
-            f.error(
-                format!("/derived{pointer}"),
-                rule,
-                format!("{expected:?}"),
-                format!("{found:?}"),
-            );
+            f.error(format!("/derived{pointer}"), rule, expected, shown(found));
         }
     }
 }

@@ -3,7 +3,9 @@
 use super::exit::{Failure, Outcome};
 use super::options::{Datasets, Global};
 use super::output;
-use crate::audit::{self, Report};
+use crate::audit::{self, Findings, Report};
+use crate::signature;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `audit`.
 #[derive(Debug, Clone, clap::Args)]
@@ -11,6 +13,9 @@ pub struct Args {
     /// What to audit.
     #[command(flatten)]
     pub datasets: Datasets,
+    /// The seal must be signed by one of these (a file of allowed signers, see ssh-keygen(1))
+    #[arg(long, value_name = "FILE")]
+    pub allowed_signers: Option<PathBuf>,
 }
 
 /// Audits and says what was found.
@@ -19,6 +24,9 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     for path in super::report::resolve(&args.datasets.datasets, global)? {
         let mut report = audit::audit(&path);
         report.findings.append(&mut audit::pages::check(&path));
+        if let Some(allowed) = &args.allowed_signers {
+            signed(&mut report, allowed);
+        }
         reports.push(report);
     }
     if global.json {
@@ -31,6 +39,23 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
         output::print(&text)?;
     }
     Ok(Outcome::found(reports.iter().any(Report::is_refuted)))
+}
+
+/// Whose signature the seal has.
+fn signed(report: &mut Report, allowed: &Path) {
+    match signature::verify(&report.dataset, allowed) {
+        Ok(signer) => report.signer = Some(signer),
+        Err(error) => {
+            let mut findings = Findings::of("seal");
+            findings.error(
+                "",
+                "the seal is signed by an allowed signer",
+                "a signature",
+                error,
+            );
+            report.findings.append(&mut findings.list);
+        }
+    }
 }
 
 /// One line a finding, and one for the dataset.
@@ -57,5 +82,8 @@ fn shown(report: &Report, quiet: bool) -> String {
         report.files,
         report.findings.len()
     );
+    if let Some(signer) = &report.signer {
+        text += &format!("  signed by {signer}\n");
+    }
     text
 }

@@ -56,6 +56,7 @@
       head.append(button);
       button.addEventListener("click", () => sort(table, head, index));
     });
-    if (body.rows.length >= 12) filter(table, table.parentElement);
+    // A list of names and values has nothing to be searched for.
+    if (body.rows.length >= 12 && table.tHead.rows[0].cells.length > 3) filter(table, table.parentElement);
   }
 })();

@@ -423,10 +423,14 @@ pub(super) fn warnings(dataset: &Dataset) -> Vec<String> {
             campaign.system
         ));
     }
-    if let Some(kind) = virtualization(dataset) {
-        all.push(format!(
+    match virtualization(dataset).map(|kind| (kind, kind.strip_prefix("container:"))) {
+        Some((_, Some(kind))) => all.push(format!(
+            "Container ({kind}): what lies below it cannot be seen from inside."
+        )),
+        Some((kind, None)) => all.push(format!(
             "Virtual machine ({kind}): other guests share the processor, and its clock is not in our hands."
-        ));
+        )),
+        None => {}
     }
     if let Some(text) = unfixed(dataset) {
         all.push(text);
@@ -451,8 +455,11 @@ fn virtualization(dataset: &Dataset) -> Option<&str> {
         .environments
         .iter()
         .filter_map(|entry| entry.value.stable.virtualization.as_deref())
-        .find(|kind| *kind != "none" && !kind.starts_with("container:"))
+        .find(|kind| *kind != "none")
 }
+
+/// Longest value of a finding that is repeated in a warning; the method page has all of them.
+const SHORT_VALUE: usize = 32;
 
 /// What of the host was not as it should be, over all sessions.
 fn unfixed(dataset: &Dataset) -> Option<String> {
@@ -469,12 +476,14 @@ fn unfixed(dataset: &Dataset) -> Option<String> {
         .flat_map(|session| &session.check)
         .filter(|finding| readiness::stands_against(finding))
         .map(|finding| {
-            let state = if finding.state == FindingState::Unknown {
-                "unknown"
-            } else {
-                &finding.value
-            };
-            format!("{} {state}", finding.item)
+            let item = finding.item.replace('_', " ");
+            match finding.state {
+                FindingState::Unknown => format!("{item} unknown"),
+                _ if finding.value.chars().count() <= SHORT_VALUE => {
+                    format!("{item} {}", finding.value)
+                }
+                _ => format!("{item} not as it should be"),
+            }
         })
         .collect();
     let list: Vec<String> = findings.into_iter().collect();

@@ -125,6 +125,11 @@ fn pair(a: Option<&str>, b: Option<&str>) -> Option<String> {
 fn compiler(dataset: &Dataset) -> Option<String> {
     let compiler = distinct(dataset, &|e| e.stable.compiler.clone());
     let tool = distinct(dataset, &|e| e.stable.build_tool.clone());
+    let own = dataset.campaign.provenance.is_none().then(|| {
+        let tool = &dataset.campaign.tool;
+        format!("{} {}", tool.name, tool.version)
+    });
+    let tool = tool.or(own);
     pair(compiler.as_deref(), tool.as_deref())
 }
 

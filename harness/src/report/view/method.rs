@@ -385,41 +385,69 @@ fn layers(dataset: &Dataset) -> Table {
     table
 }
 
+/// Identities of one build with one compiler.
+#[derive(Default)]
+struct BuildUse<'d> {
+    flags: Vec<Vec<&'d str>>,
+    without_lto: bool,
+}
+
 fn builds(dataset: &Dataset, notes: &mut Notes) -> Table {
     let mut table = Table::with(&["build", "flags of", "compiler", "flags", "identities#"]);
     let rows: &[BuildRow] = dataset
         .build
         .as_ref()
         .map_or(&[], |build| &build.value.rows);
-    let mut kinds: BTreeMap<Vec<String>, (usize, usize)> = BTreeMap::new();
+    let mut kinds: BTreeMap<[&str; 3], BuildUse> = BTreeMap::new();
     for row in rows.iter().filter(|row| !row.libraries.is_empty()) {
         let kind = match row.flags_kind {
             FlagsKind::Guide => "guide",
             FlagsKind::HarnessDefault => "harness-default",
         };
-        let key = vec![
-            row.identity.build.clone(),
-            kind.to_owned(),
-            row.compiler_version.clone(),
-            row.flags.clone(),
+        let key = [
+            row.identity.build.as_str(),
+            kind,
+            row.compiler_version.as_str(),
         ];
-        let (identities, without_lto) = kinds.entry(key).or_default();
-        *identities += 1;
-        *without_lto += usize::from(row.lto_removed == Some(true));
+        let used = kinds.entry(key).or_default();
+        used.flags.push(row.flags.split_whitespace().collect());
+        used.without_lto |= row.lto_removed == Some(true);
     }
-    for (key, (identities, without_lto)) in kinds {
+    for (key, used) in kinds {
+        let (flags, all) = common_words(&used.flags);
         let mut cells: Vec<Cell> = key.into_iter().map(Cell::text).collect();
-        cells[3].code = true;
-        if without_lto > 0 {
-            cells[3] = std::mem::take(&mut cells[3]).with_note(
+        let mut flags = Cell::code(flags);
+        if !all {
+            flags = flags.with_note(
+                notes,
+                "common to all of them; macros and folders of each identity are in build.json",
+            );
+        }
+        if used.without_lto {
+            flags = flags.with_note(
                 notes,
                 "the libraries of the memory and profile phases have the same flags without -flto",
             );
         }
-        cells.push(Cell::text(identities.to_string()));
+        cells.push(flags);
+        cells.push(Cell::text(used.flags.len().to_string()));
         table.rows.push(cells);
     }
     table
+}
+
+/// Words that all lists have, in the order of the first, and whether that is all of every list.
+fn common_words(lists: &[Vec<&str>]) -> (String, bool) {
+    let Some(first) = lists.first() else {
+        return (String::new(), true);
+    };
+    let common: Vec<&str> = first
+        .iter()
+        .copied()
+        .filter(|word| lists.iter().all(|list| list.contains(word)))
+        .collect();
+    let all = lists.iter().all(|list| list.len() == common.len());
+    (common.join(" "), all)
 }
 
 fn kat(dataset: &Dataset, notes: &mut Notes) -> Table {

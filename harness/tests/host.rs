@@ -3,11 +3,14 @@
 //! whatever happens in between.
 
 use crate::support::host::{data, Killed, Machine, Model, Tree, MACHINES};
+use crate::support::lab::{self, Instance, Lab, FINE};
+use crate::support::{have, skip};
 use assert_cmd::Command;
 use harness::evidence::FindingState;
 use harness::host::tune::guard::Guard;
 use harness::host::tune::{self, How, Plan, Target, TuneError, JOURNAL};
 use harness::host::{affinity, look, readiness, Root};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -634,4 +637,91 @@ fn a_supervisor_that_is_killed_itself_leaves_the_journal_and_the_next_command_sa
     let (status, out, _) = campaign(&["untune"], &machine);
     assert_eq!(status, 0, "{out}");
     assert_same(&machine.tree(), &before, "arm-big-little");
+}
+
+// ---- whole runs ---------------------------------------------------------------------------------
+
+const RECORD: &str = "records/lab/lab-1.ref.reference__sign.json";
+
+#[test]
+fn a_run_with_tune_leaves_a_restored_machine_at_its_end_and_when_it_is_killed() {
+    if !have("gcc", "gcc") {
+        return;
+    }
+    let machine = Machine::new("snapdragon-laptop");
+    let cpu = affinity::allowed().unwrap()[0];
+    if !machine
+        .path(&format!("sys/devices/system/cpu/cpu{cpu}"))
+        .is_dir()
+    {
+        return skip("the first CPU of this process has a number that the fixture has not");
+    }
+    let before = machine.tree();
+    let slow = Instance {
+        defines: &["LAB_SPIN_MS=100"],
+        ..FINE
+    };
+    let lab = Lab::new(&[slow], "");
+    let (cpu, folder) = (cpu.to_string(), machine.folder().to_str().unwrap());
+    let run = [
+        "run",
+        "--only",
+        "/sign$",
+        "--cpu",
+        &cpu,
+        "--tune",
+        "--sysroot",
+        folder,
+    ];
+    let mut running = lab.start(&run);
+    let signs = [("event", "attempt_begun"), ("record", RECORD)];
+    let directory = lab.run_dir(1);
+    let has_begun = || lab::has_event(&directory, &signs);
+    assert!(lab::wait_until(&mut running, has_begun));
+    let boost = "sys/devices/system/cpu/cpufreq/boost";
+    assert_eq!(machine.tree()[boost], "644 0\n", "tuned while it measures");
+    running.signal(Signal::SIGKILL);
+    let end = running.end();
+    assert!(end.stderr.contains("killed; the host is restored"), "{end}");
+    assert_same(&machine.tree(), &before, "killed");
+    let end = lab.campaign(&run).expect(0);
+    assert!(
+        end.stderr.contains("tune: the host is as it was before"),
+        "{end}"
+    );
+    assert_same(&machine.tree(), &before, "ended");
+}
+
+#[test]
+fn plans_with_verdicts_refuse_a_host_that_is_not_ready_unless_told_otherwise() {
+    if !have("gcc", "gcc") {
+        return;
+    }
+    let guide = "[plan.guide]\ntrials = 3\ntarget_s = 0.002\nmin_total = 3\nbudget_s = 5\nkeys = 2";
+    let lab = Lab::new(&[FINE], guide);
+    let run = ["run", "--plan", "guide"];
+    let end = lab.campaign(&run);
+    if end.status == Some(0) {
+        return skip("this host is ready, so that nothing refuses it");
+    }
+    let end = end.expect(1);
+    assert!(end.stderr.contains("not ready for the plan guide"), "{end}");
+    let directory = lab.path("runs/local-guide-1");
+    assert!(!directory.exists(), "nothing was begun");
+    let end = lab.campaign(&[&run[..], &["--allow-unfixed-host"]].concat());
+    let end = end.expect(0);
+    assert!(end.stdout.contains("the host is not fixed"), "{end}");
+    assert_eq!(
+        lab::json(&directory, "campaign.json")["allow_unfixed_host"],
+        true
+    );
+    let environment = lab::json(&directory, "environment/0.json");
+    assert_eq!(environment["ready"], false);
+    let record = "records/lab/lab-1.ref.reference__verify.json";
+    assert_eq!(lab::json(&directory, record)["host_ready"], false);
+    let page = fs::read_to_string(directory.join("pages/lab.md")).unwrap();
+    assert!(
+        page.contains("The host was not fixed while this was measured"),
+        "{page}"
+    );
 }

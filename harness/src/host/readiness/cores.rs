@@ -35,14 +35,12 @@ pub(super) fn smt(seen: &Seen) -> Finding {
         Err(_) if shared.is_empty() => {
             item.ok("file absent; the measured CPUs have no sibling thread")
         }
-        Err(_) => Item {
-            remedy: "switch SMT off in the firmware, or boot with nosmt".to_owned(),
-            ..item
-        }
-        .bad(format!(
-            "file absent; CPU {} shares its core",
-            list(&shared)
-        )),
+        Err(_) => item
+            .with_remedy("switch SMT off in the firmware, or boot with nosmt")
+            .bad(format!(
+                "file absent; CPU {} shares its core",
+                list(&shared)
+            )),
     }
 }
 

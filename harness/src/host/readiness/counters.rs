@@ -26,11 +26,9 @@ pub(super) fn perf_event_paranoid(seen: &Seen) -> Finding {
             Ok(level) => item.bad(meaning(level)),
             Err(_) => item.unknown(format!("`{text}` is no level")),
         },
-        Err(NotRead::Absent) if seen.root.exists("proc/sys/kernel") => Item {
-            remedy: "boot a kernel with CONFIG_PERF_EVENTS".to_owned(),
-            ..item
-        }
-        .bad("file absent: this kernel has no performance events"),
+        Err(NotRead::Absent) if seen.root.exists("proc/sys/kernel") => item
+            .with_remedy("boot a kernel with CONFIG_PERF_EVENTS")
+            .bad("file absent: this kernel has no performance events"),
         Err(why) => item.not_read(&why),
     }
 }
@@ -155,11 +153,7 @@ fn refused(item: Item, reason: Option<&(String, String)>) -> Finding {
         Some((value, remedy)) => (value, remedy),
         None => (text.as_str(), general_remedy(code)),
     };
-    Item {
-        remedy: remedy.to_owned(),
-        ..item
-    }
-    .bad(value)
+    item.with_remedy(remedy).bad(value)
 }
 
 fn general_remedy(code: &str) -> &'static str {

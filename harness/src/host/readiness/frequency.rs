@@ -6,15 +6,15 @@ use super::{Item, Seen};
 use crate::evidence::{CpuFacts, Finding};
 use crate::host::facts::{self, cpu_file};
 
+/// What to do where the kernel has no say.
+const NO_DRIVER: &str =
+    "measure on a machine whose clock the kernel controls (a frequency driver), or fix the clock in \
+     the firmware and state it with --allow-unfixed-host";
+
 /// Who sets the frequency.
 pub(super) fn driver(seen: &Seen, cpu: &CpuFacts) -> Finding {
     let path = cpu_file(cpu.cpu, "cpufreq/scaling_driver");
-    let item = Item::advice(
-        "driver",
-        &path,
-        "measure where the kernel controls the frequency, or fix it in the firmware and state it",
-    )
-    .on(cpu.cpu);
+    let item = Item::advice("driver", &path, NO_DRIVER).on(cpu.cpu);
     match seen.root.read(&path) {
         Ok(driver) => item.ok(driver),
         Err(why) => item.not_read(&why),
@@ -29,7 +29,7 @@ pub(super) fn governor(seen: &Seen, cpu: &CpuFacts) -> Finding {
     match seen.root.read(&path) {
         Ok(text) if text == "performance" => item.ok(text),
         Ok(text) => item.bad(text),
-        Err(why) => item.not_read(&why),
+        Err(why) => item.with_remedy(NO_DRIVER).not_read(&why),
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) fn frequency(seen: &Seen, cpu: &CpuFacts) -> Finding {
     match (read(&low), read(&high)) {
         (Ok(low), Ok(high)) if low == high => item.ok(format!("fixed at {low} kHz")),
         (Ok(low), Ok(high)) => item.bad(format!("{low} to {high} kHz")),
-        (Err(why), _) | (_, Err(why)) => item.not_read(&why),
+        (Err(why), _) | (_, Err(why)) => item.with_remedy(NO_DRIVER).not_read(&why),
     }
 }
 

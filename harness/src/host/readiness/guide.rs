@@ -134,16 +134,15 @@ pub(super) fn processor(seen: &Seen, cpu: &CpuFacts) -> Finding {
             false => item.bad("no AVX2"),
         };
     }
-    // What the clock may reach is decided by the limit; without one, by what it was.
-    let hertz = match (cpu.max_khz, cpu.measured_clock_hz) {
-        (Some(khz), _) => khz * 1000,
-        (None, Some(hertz)) => hertz,
-        (None, None) => return item.unknown("AVX2; the clock is not known"),
-    };
-    let value = format!("AVX2, {:.2} GHz", hertz as f64 / 1e9);
-    match hertz > CLOCK_ABOVE_HZ {
-        true => item.ok(value),
-        false => item.bad(value),
+    let value = |hertz: u64| format!("AVX2, {:.2} GHz", hertz as f64 / 1e9);
+    // What the clock may reach is decided by the limit. Without one there is an estimate, which other
+    // work on the CPU can only lower.
+    match (cpu.max_khz.map(|khz| khz * 1000), cpu.measured_clock_hz) {
+        (Some(hertz), _) if hertz > CLOCK_ABOVE_HZ => item.ok(value(hertz)),
+        (Some(hertz), _) => item.bad(value(hertz)),
+        (None, Some(hertz)) if hertz > CLOCK_ABOVE_HZ => item.ok(value(hertz)),
+        (None, Some(hertz)) => item.unknown(format!("{} or more", value(hertz))),
+        (None, None) => item.unknown("AVX2; the clock is not known"),
     }
 }
 

@@ -141,6 +141,13 @@ impl Item {
         self
     }
 
+    fn with_remedy(self, remedy: &str) -> Self {
+        Item {
+            remedy: remedy.to_owned(),
+            ..self
+        }
+    }
+
     fn ok(self, value: impl Into<String>) -> Finding {
         self.finding(FindingState::Ok, value.into())
     }

@@ -140,15 +140,22 @@ pub fn start(input: &[u8], out: Option<&str>, file: Option<(&str, OwnedFd)>) -> 
 /// test cannot start a program of its own architecture directly.
 pub fn worker() -> Command {
     let program = env!("CARGO_BIN_EXE_worker");
-    let variable = format!(
-        "CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER",
-        std::env::consts::ARCH.to_uppercase()
-    );
-    let runner = std::env::var(variable).unwrap_or_default();
+    let runner = runner();
     let mut words = runner.split_whitespace().chain([program]);
     let mut command = Command::new(words.next().unwrap_or(program));
     command.args(words);
     command
+}
+
+/// Whether worker and test run under an emulator, whose own memory and threads they show.
+pub fn is_emulated() -> bool {
+    !runner().is_empty()
+}
+
+fn runner() -> String {
+    let architecture = std::env::consts::ARCH.to_uppercase();
+    let variable = format!("CARGO_TARGET_{architecture}_UNKNOWN_LINUX_GNU_RUNNER");
+    std::env::var(variable).unwrap_or_default()
 }
 
 fn mapping(parent_fd: OwnedFd, child_fd: i32) -> FdMapping {

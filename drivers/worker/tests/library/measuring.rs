@@ -14,7 +14,7 @@ fn measure_task(operation: Operation) -> MeasureTask {
         inputs: inputs(),
         iterations: 700,
         warmups: 3,
-        cost_ns: 100_000,
+        cost_ns: 10_000_000, // batches of one, also where reading the clock is a system call
         sources: vec![SourceKind::Tsc, SourceKind::Cntvct],
     }
 }
@@ -54,7 +54,7 @@ fn samples_and_rest_add_up_for_every_operation() {
         assert_eq!(found.cycles, None, "ticks are never called cycles");
         assert!(found.peak_rss_bytes >= found.baseline_rss_bytes);
         assert!(found.baseline_rss_bytes > 0);
-        assert_eq!(found.threads, 1);
+        assert_eq!(found.threads, own_threads());
         assert!(found.boottime_ns > 0);
         let (messages, keys, signature) = match operation {
             Operation::Keygen => (0, 0, 0),
@@ -335,5 +335,14 @@ fn a_thread_that_a_library_leaves_running_is_counted() {
     let mut task = measure_task(Operation::Keygen);
     task.iterations = 2;
     task.warmups = 0;
-    assert_eq!(measure(&toy, task).threads, 3);
+    assert_eq!(measure(&toy, task).threads, own_threads() + 2);
+}
+
+/// Threads of a worker without those of its library: an emulator has one of its own.
+fn own_threads() -> u32 {
+    if crate::drive::is_emulated() {
+        2
+    } else {
+        1
+    }
 }

@@ -14,6 +14,7 @@ pub mod compare;
 pub mod config;
 pub mod dataset;
 pub mod evidence;
+pub mod export;
 pub mod hash;
 pub mod host;
 pub mod identity;

@@ -109,6 +109,8 @@ pub enum Command {
     Publish(publish::Args),
     /// Recompute every published number from the raw evidence
     Audit(audit::Args),
+    /// Write a dataset as tables for other programs
+    Export(export::Args),
     /// Bring evidence of another tool, or published cells, into performance/data
     Import(import::Args),
     /// What `run --tune` starts to tune, watch and restore
@@ -140,6 +142,7 @@ pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Templates(args) => templates::run(args, global),
         Command::Publish(args) => publish::run(args, global),
         Command::Audit(args) => audit::run(args, global),
+        Command::Export(args) => export::run(args, global),
         Command::Import(args) => import::run(args, global),
         Command::Schema(args) => schema::run(args, global),
     }

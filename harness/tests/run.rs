@@ -373,6 +373,37 @@ fn several_cpus_share_the_work_and_an_instance_stays_on_one() {
 }
 
 #[test]
+fn while_a_trial_runs_the_program_keeps_off_its_cpu() {
+    let allowed = harness::host::affinity::allowed().unwrap();
+    let [.., other, measured] = allowed[..] else {
+        return skip("one CPU is allowed here; two are needed");
+    };
+    let lab = slow();
+    let run = lab.run_dir(1);
+    let list = measured.to_string();
+    let mut running = lab.start(&["run", "--only", "/sign$", "--cpu", &list]);
+    let sign = [("event", "attempt_begun"), ("record", RECORD)];
+    assert!(lab::wait_until(&mut running, || lab::has_event(
+        &run, &sign
+    )));
+    let tasks = format!("/proc/{}/task", running.pid());
+    let mut threads = 0;
+    for task in fs::read_dir(tasks).unwrap().flatten() {
+        let status = fs::read_to_string(task.path().join("status")).unwrap();
+        let line = status.lines().find(|l| l.starts_with("Cpus_allowed_list:"));
+        let cpus = harness::host::facts::parse_cpu_list(line.unwrap().split_once(':').unwrap().1);
+        assert!(
+            cpus.contains(&other) && !cpus.contains(&measured),
+            "{cpus:?}"
+        );
+        threads += 1;
+    }
+    assert!(threads > 0);
+    running.signal(Signal::SIGTERM);
+    running.end().expect(143);
+}
+
+#[test]
 fn an_interruption_is_said_kills_the_worker_and_can_be_resumed() {
     for (signal, status, name) in [
         (Signal::SIGINT, 130, "SIGINT"),

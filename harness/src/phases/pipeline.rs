@@ -323,39 +323,70 @@ fn on_this_host(
         .enable_all()
         .build()
         .map_err(PipelineError::Runtime)?;
-    let allowed =
-        affinity::allowed().map_err(|source| PipelineError::Phase(PhaseError::Affinity(source)))?;
-    let pin = order.cpus.first().copied();
-    runtime.block_on(session::try_out(
-        &worker,
-        &order.campaign.root,
-        pin.filter(|_| order.chosen.class != Class::Emulated),
-        stop,
-    ))?;
-    let machine = runtime.block_on(Machine::look(
-        Look {
-            campaign: order.campaign,
-            system: &order.chosen.system,
-            cpus: order.cpus,
-            allowed: &allowed,
-            folder: &order.campaign.root,
-        },
-        &worker,
-        stop,
-    ))?;
-    if stop.is_requested() {
-        return Err(PipelineError::Interrupted);
-    }
-    let host = unready(machine.environment().check.clone());
+    let allowed = affinity::allowed().map_err(affinity_lost)?;
+    let machine = runtime.block_on(look(order, &worker, &allowed, stop))?;
+    let host = match order.chosen.class {
+        // Nothing is timed, so the state of this machine is beside the point.
+        Class::Emulated => Vec::new(),
+        _ => unready(machine.environment().check.clone()),
+    };
     gate(order, &host)?;
 
+    // Up to here nothing was written.
     let book = open(order, place)?;
     check_tool(&book)?;
+    let context = context(order, stop, progress, worker, allowed, machine, book)?;
+    let result = work(order, &context, &runtime, host);
+    if let Err(error) = &result {
+        say_interrupted(&context, error);
+    }
+    result
+}
+
+fn affinity_lost(source: std::io::Error) -> PipelineError {
+    PipelineError::Phase(PhaseError::Affinity(source))
+}
+
+/// Tries the worker out, then looks at the machine with it.
+async fn look(
+    order: &Order<'_>,
+    worker: &Worker,
+    allowed: &[u32],
+    stop: &Stop,
+) -> Result<Machine, PipelineError> {
+    let folder = &order.campaign.root;
+    let pin = order.cpus.first().copied();
+    let pin = pin.filter(|_| order.chosen.class != Class::Emulated);
+    session::try_out(worker, folder, pin, stop).await?;
+    let look = Look {
+        campaign: order.campaign,
+        system: &order.chosen.system,
+        cpus: order.cpus,
+        allowed,
+        folder,
+    };
+    let machine = Machine::look(look, worker, stop).await?;
+    match stop.is_requested() {
+        true => Err(PipelineError::Interrupted),
+        false => Ok(machine),
+    }
+}
+
+/// Begins a session and puts everything together that the phases work with.
+fn context<'a>(
+    order: &'a Order,
+    stop: &'a Stop,
+    progress: &'a dyn Progress,
+    worker: Worker,
+    allowed: Vec<u32>,
+    machine: Machine,
+    book: Book,
+) -> Result<Context<'a>, PipelineError> {
     let clock_hz = machine.fixed_clocks();
     let siblings = machine.siblings();
     let no_cycles = machine.no_cycles();
     let session = machine.begin(&book)?;
-    let context = Context {
+    Ok(Context {
         campaign: order.campaign,
         plan: order.plan,
         system: &order.chosen.system,
@@ -373,20 +404,18 @@ fn on_this_host(
         allowed,
         stop,
         progress,
+    })
+}
+
+/// The reason of an early end belongs into the journal, if that can still be written.
+fn say_interrupted(context: &Context, error: &PipelineError) {
+    let by = match (error, context.stop.signal()) {
+        (PipelineError::Interrupted, Some(2)) => "SIGINT",
+        (PipelineError::Interrupted, _) => "SIGTERM",
+        _ => "error",
     };
-    let result = work(order, &context, &runtime, host);
-    if let Err(error) = &result {
-        // The reason of the end belongs into the journal, if that can still be written.
-        let by = match (error, stop.signal()) {
-            (PipelineError::Interrupted, Some(2)) => "SIGINT",
-            (PipelineError::Interrupted, _) => "SIGTERM",
-            _ => "error",
-        };
-        let _ = context
-            .book
-            .log(JournalEvent::Interrupted { by: by.to_owned() });
-    }
-    result
+    let by = by.to_owned();
+    let _ = context.book.log(JournalEvent::Interrupted { by });
 }
 
 /// What a complete run says without being touched. Only what a kill right after the sealing line has
@@ -620,8 +649,7 @@ fn one_phase(
 ) -> Result<(), PipelineError> {
     let away = phase.is_timed() && !context.is_emulated();
     let measured: &[u32] = if away { &context.cpus } else { &[] };
-    affinity::keep_away(&context.allowed, measured)
-        .map_err(|source| PipelineError::Phase(PhaseError::Affinity(source)))?;
+    affinity::keep_away(&context.allowed, measured).map_err(affinity_lost)?;
     match phase {
         Phase::Build => match order.pack {
             Some(pack) => super::packed::run(context, pack)?,

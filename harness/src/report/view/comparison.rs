@@ -128,7 +128,7 @@ impl ComparisonPage {
             time_chart,
             not_comparable: maker.not_comparable(),
             reference: comparison.reference.as_ref().map(Identity::to_string),
-            to_reference: maker.to_reference(),
+            to_reference: maker.reference_table(),
             beside: maker.beside(),
             fastest: maker.fastest(),
             means: maker.means(),
@@ -345,7 +345,7 @@ impl Maker<'_> {
             .collect()
     }
 
-    fn to_reference(&mut self) -> Option<Table> {
+    fn reference_table(&mut self) -> Option<Table> {
         let [a, b] = self.names().map(|name| format!("{name}#"));
         let mut table = self.table(&[&a, &b, "metric"]);
         let comparison = self.comparison;

@@ -6,7 +6,7 @@ use crate::support::{have, skip};
 use nix::sys::signal::Signal;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -379,6 +379,13 @@ fn while_a_trial_runs_the_program_keeps_off_its_cpu() {
         return skip("one CPU is allowed here; two are needed");
     };
     let lab = slow();
+    // Trials of 10 seconds, so that 3 of them lie within one.
+    let file = lab.path("campaign.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let text = text
+        .replace("target_s = 0.002", "target_s = 10")
+        .replace("budget_s = 5", "budget_s = 100");
+    fs::write(&file, text).unwrap();
     let run = lab.run_dir(1);
     let list = measured.to_string();
     let mut running = lab.start(&["run", "--only", "/sign$", "--cpu", &list]);
@@ -386,9 +393,9 @@ fn while_a_trial_runs_the_program_keeps_off_its_cpu() {
     assert!(lab::wait_until(&mut running, || lab::has_event(
         &run, &sign
     )));
-    let tasks = format!("/proc/{}/task", running.pid());
+    let tasks = PathBuf::from(format!("/proc/{}/task", running.pid()));
     let mut threads = 0;
-    for task in fs::read_dir(tasks).unwrap().flatten() {
+    for task in fs::read_dir(&tasks).unwrap().flatten() {
         let status = fs::read_to_string(task.path().join("status")).unwrap();
         let line = status.lines().find(|l| l.starts_with("Cpus_allowed_list:"));
         let cpus = harness::host::facts::parse_cpu_list(line.unwrap().split_once(':').unwrap().1);
@@ -398,9 +405,46 @@ fn while_a_trial_runs_the_program_keeps_off_its_cpu() {
         );
         threads += 1;
     }
+    // Ticks are hundredths of a second: 2 of them in 3 seconds are below 1% of a CPU.
+    let before = ticks(&tasks);
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(running.is_alive());
+    let after = ticks(&tasks);
+    let used: u64 = after
+        .iter()
+        .map(|(task, now)| now.ticks - before.get(task).map_or(0, |then| then.ticks))
+        .sum();
+    assert!(used <= 2, "{used} ticks in 3 s");
+    // A thread that has used a tick on the measured CPU would have been there last at one of both times,
+    // or have moved back, which its affinity forbids.
+    for now in before.values().chain(after.values()) {
+        assert_ne!(now.cpu, measured);
+    }
     assert!(threads > 0);
     running.signal(Signal::SIGTERM);
     running.end().expect(143);
+}
+
+/// CPU time of a thread so far, in clock ticks, and the CPU that it was on last.
+struct Ticks {
+    ticks: u64,
+    cpu: u32,
+}
+
+/// Of each thread of a process, from `/proc/<pid>/task/<tid>/stat` (fields 14, 15 and 39 of proc(5)).
+fn ticks(tasks: &Path) -> std::collections::BTreeMap<PathBuf, Ticks> {
+    let threads = fs::read_dir(tasks).unwrap().flatten().map(|t| t.path());
+    threads
+        .map(|task| {
+            let text = fs::read_to_string(task.join("stat")).unwrap();
+            // The name is in parentheses and may hold blanks; field 3 follows it.
+            let fields: Vec<&str> = text.rsplit_once(") ").unwrap().1.split(' ').collect();
+            let field = |n: usize| fields[n - 3].parse::<u64>().unwrap();
+            let ticks = field(14) + field(15);
+            let cpu = field(39) as u32;
+            (task, Ticks { ticks, cpu })
+        })
+        .collect()
 }
 
 #[test]

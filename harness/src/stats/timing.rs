@@ -470,4 +470,59 @@ mod tests {
             Some(1e-6 - 2e-9)
         );
     }
+
+    /// Trials with known truth: each call costs a number of rounds, each of which is rejected with
+    /// probability 3/4 (so 4 on average, as in a signer with rejection sampling), and the trial as a
+    /// whole is off by a normal deviate of 0.5%.
+    fn synthetic(random: &mut fastrand::Rng, k: usize) -> Vec<Attempt> {
+        use statrs::distribution::{ContinuousCDF, Normal};
+        const CALLS: u64 = 400;
+        let drift = Normal::new(1.0, 0.005).unwrap();
+        let one = |random: &mut fastrand::Rng| {
+            let rounds = (0..CALLS)
+                .map(|_| 1 + (random.f64().ln() / 0.75f64.ln()).floor() as u64)
+                .sum::<u64>();
+            let off = drift.inverse_cdf(random.f64().max(1e-12));
+            attempt(CALLS, (rounds as f64 * ROUND_NS * off).round() as u64)
+        };
+        (0..k).map(|_| one(random)).collect()
+    }
+
+    const ROUND_NS: f64 = 10_000.0;
+
+    #[test]
+    fn the_interval_covers_the_truth_in_95_of_100_synthetic_records() {
+        let truth = 4.0 * ROUND_NS / 1e9;
+        for (seed, k) in [(1, 3), (2, 5), (3, 15)] {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let covered = (0..1000)
+                .filter(|_| {
+                    let attempts = synthetic(&mut random, k);
+                    let (derived, _) = derive_timing(&trials(&attempts), PLAIN).unwrap();
+                    let interval = derived.ci95.unwrap();
+                    interval.low <= truth && truth <= interval.high
+                })
+                .count();
+            assert!((935..=965).contains(&covered), "{covered} with {k} trials");
+        }
+    }
+
+    #[test]
+    fn the_interval_of_a_ratio_covers_1_in_95_of_100_synthetic_pairs() {
+        let mut random = fastrand::Rng::with_seed(4);
+        let mut means = |k| -> Vec<f64> {
+            let attempts = synthetic(&mut random, k);
+            attempts
+                .iter()
+                .map(|a| a.seconds() / a.calls as f64)
+                .collect()
+        };
+        let covered = (0..1000)
+            .filter(|_| {
+                let test = crate::stats::welch(&means(5), &means(5)).unwrap();
+                test.low <= 1.0 && 1.0 <= test.high
+            })
+            .count();
+        assert!((935..=965).contains(&covered), "{covered}");
+    }
 }

@@ -789,3 +789,23 @@ fn a_manifest_line_that_is_malformed_is_status_2_with_its_line() {
     assert!(end.stderr.contains("lab.sha256:2"), "{end}");
     assert!(!lab.path("runs").exists());
 }
+
+#[test]
+fn leaving_a_wrapper_out_changes_the_verdict() {
+    let verdict = |hash: &str| {
+        let lab = Lab::new(&[FINE], "");
+        let file = lab.path("campaign.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let with = r#"hash = ["sm3hash"]"#;
+        assert!(text.contains(with));
+        fs::write(&file, text.replace(with, &format!("hash = [{hash}]"))).unwrap();
+        lab.campaign(&["profile"]).expect(0);
+        let profile = json(
+            &lab.run_dir(1),
+            "profile/lab/lab-1.ref.reference__sign.json",
+        );
+        profile["derived"]["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(verdict(r#""sm3hash""#), "ICCS-only");
+    assert_eq!(verdict(""), "own primitives");
+}

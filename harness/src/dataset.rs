@@ -5,8 +5,8 @@
 
 use crate::evidence::store::{self, StoreError};
 use crate::evidence::{
-    BuildFile, BuildRow, CalibrateEvidence, CampaignFile, CellsFile, EnvironmentFile, Head,
-    KatEvidence, LibraryKind, MemoryEvidence, ProfileEvidence, StudyRecord, TimingRecord,
+    BuildFile, BuildRow, CalibrateEvidence, CampaignFile, CellsFile, EnvironmentFile, FitEvidence,
+    Head, KatEvidence, LibraryKind, MemoryEvidence, ProfileEvidence, StudyRecord, TimingRecord,
 };
 use crate::identity::Identity;
 use protocol::Operation;
@@ -42,6 +42,8 @@ pub struct Dataset {
     pub profile: BTreeMap<Key, Entry<ProfileEvidence>>,
     /// `study/message-size/`, records only.
     pub studies: Vec<Entry<StudyRecord>>,
+    /// `study/message-size/`, fitted models.
+    pub fits: BTreeMap<Key, Entry<FitEvidence>>,
     /// `cells.json`, of an aggregate.
     pub cells: Option<Entry<CellsFile>>,
     /// The seal of the seal file beside the directory.
@@ -132,9 +134,11 @@ impl Dataset {
             profile: keyed(folder(path, "profile")?, |v: &ProfileEvidence| {
                 (&v.head, v.operation)
             }),
-            studies: folder_matching(path, "study", |name| {
-                name != "fit.json" && !name.ends_with(".fit.json")
-            })?,
+            studies: folder_matching(path, "study", |name| !name.ends_with(".fit.json"))?,
+            fits: keyed(
+                folder_matching(path, "study", |name| name.ends_with(".fit.json"))?,
+                |v: &FitEvidence| (&v.head, v.operation),
+            ),
             cells: optional(path, "cells.json")?,
             seal: read_seal(path),
         })

@@ -14,6 +14,7 @@
 
 use crate::evidence::{PlanRecord, PlanSettings};
 use crate::stats::median;
+use protocol::{Operation, STUDY_KEYS};
 
 /// Least cost that a plan reckons with, seconds: a median below the clock's step would be 0.
 pub const LEAST_COST_S: f64 = 1e-9;
@@ -85,6 +86,73 @@ pub fn measure(plan: &PlanSettings, cost: Cost) -> PlanRecord {
         timeout_s: plan.timeout_floor_s
             + PATIENCE * (iterations as f64 + f64::from(warmups)) * call_s
             + PATIENCE * cost.preparation_s,
+    }
+}
+
+/// Seconds aimed at for the timed calls of an attempt in a study.
+const STUDY_TARGET_S: f64 = 0.03;
+
+/// Most timed calls of an attempt in a study.
+const STUDY_MAX_ITERATIONS: u64 = 100;
+
+/// What a byte of a message is reckoned to cost when the calls of a study are planned, seconds: hash
+/// functions of the candidates reach 150 to 350 MB/s. What it costs in fact is what the study finds out.
+pub const STUDY_S_PER_BYTE: f64 = 5e-9;
+
+/// The plan of a study: `base` decides limits, repeats and verdicts, the study how often and how long.
+pub fn study(base: &PlanSettings, trials: u32) -> PlanSettings {
+    PlanSettings {
+        name: "study".to_owned(),
+        trials,
+        target_s: STUDY_TARGET_S,
+        min_total: u64::from(trials),
+        max_iterations: STUDY_MAX_ITERATIONS,
+        builds: "all".to_owned(),
+        iterations: None,
+        defer: Vec::new(),
+        ..base.clone()
+    }
+}
+
+/// The plan of one point of a study. `call_s` and `key_s` are the calibrated costs of a call on a short
+/// message and of a key generation. A signature made in the preparation has warmed everything up, so
+/// calls on long messages need no warm-up of their own.
+pub fn study_point(
+    plan: &PlanSettings,
+    operation: Operation,
+    size_bytes: u64,
+    call_s: f64,
+    key_s: f64,
+) -> PlanRecord {
+    let per_byte = match operation {
+        Operation::Keygen => 0.0,
+        _ => STUDY_S_PER_BYTE,
+    };
+    let cost = call_s.max(LEAST_COST_S) + size_bytes as f64 * per_byte;
+    let warmups = match operation {
+        Operation::Keygen => warmups(cost),
+        _ => u32::from(cost < 0.02),
+    };
+    let iterations = iterations(plan, cost);
+    // Reading and hashing the file before and after, one signature, one verification.
+    let preparation = key_s * STUDY_KEYS.min(iterations) as f64
+        + 2.0 * cost
+        + 4.0 * size_bytes as f64 * STUDY_S_PER_BYTE;
+    PlanRecord {
+        iterations,
+        warmups,
+        cost_s: Some(cost),
+        preparation_s: Some(preparation),
+        timeout_s: plan.timeout_floor_s
+            + PATIENCE * (iterations as f64 + f64::from(warmups)) * cost
+            + PATIENCE * preparation,
+        ..measure(
+            plan,
+            Cost {
+                call_s: cost,
+                preparation_s: preparation,
+            },
+        )
     }
 }
 

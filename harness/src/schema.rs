@@ -28,8 +28,10 @@ pub enum Name {
     Memory,
     /// profile/
     Profile,
-    /// study/
+    /// study/, points
     Study,
+    /// study/, fitted models
+    Fit,
     /// a line of journal.jsonl
     Journal,
 }
@@ -47,6 +49,7 @@ pub fn schema(name: Name) -> Schema {
         Name::Memory => schema_for!(evidence::MemoryEvidence),
         Name::Profile => schema_for!(evidence::ProfileEvidence),
         Name::Study => schema_for!(evidence::StudyRecord),
+        Name::Fit => schema_for!(evidence::FitEvidence),
         Name::Journal => schema_for!(JournalLine),
     };
     Closed.transform(&mut schema);

@@ -142,6 +142,7 @@ impl Synthetic {
             memory: BTreeMap::new(),
             profile: BTreeMap::new(),
             studies: Vec::new(),
+            fits: BTreeMap::new(),
             cells: None,
             seal: Some(crate::hash::sha256(b"seal")),
         }

@@ -182,6 +182,7 @@ impl Lab {
             &mut Context {
                 run_dir: &self.run_dir(),
                 features,
+                streams: false,
                 jobs: None,
                 stop,
                 before_writing: &mut |path, sha256| {
@@ -1118,6 +1119,7 @@ fn real(system: &System, identities: &[&str]) -> (tempfile::TempDir, BuildFile) 
         &mut Context {
             run_dir: dir.path(),
             features: Features::NotAsked,
+            streams: false,
             jobs: None,
             stop: &Stop::new(),
             before_writing: &mut |_, _| Ok(()),

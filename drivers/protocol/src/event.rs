@@ -50,6 +50,8 @@ pub enum Body {
     Profile(ProfileOutcome),
     /// Answer to [`crate::Task::Study`].
     Study(Box<StudyOutcome>),
+    /// Answer to [`crate::Task::Message`].
+    Message(MessageWritten),
     /// The task could not be carried out.
     Failed(Failure),
     /// Last event; a process that ends without it has crashed, whatever its exit status.
@@ -509,4 +511,16 @@ pub struct StudyOutcome {
     pub signature_sha256: Option<String>,
     /// SHA-256 of the file, read again after the timed calls.
     pub file_sha256: String,
+}
+
+/// A generated message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MessageWritten {
+    /// Bytes written.
+    pub bytes: u64,
+    /// Their SHA-256.
+    pub sha256: String,
+    /// Seed of the generator, 64 hex digits.
+    pub seed: String,
 }

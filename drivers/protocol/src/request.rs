@@ -202,7 +202,22 @@ pub enum Task {
     },
     /// One point of the message-size study.
     Study(StudyTask),
+    /// Write the generated message of a study to the descriptor of `FILE_FD`; loads nothing.
+    Message {
+        /// Takes the place of `candidate/label` in the seed, whose operation is signing, whose trial is
+        /// 0 and whose role is `message`.
+        subject: String,
+        /// Length, bytes. A longer message of the same subject begins with a shorter one.
+        bytes: u64,
+    },
 }
+
+/// Most keys that signing attempts of a study use in turn.
+pub const STUDY_KEYS: u64 = 16;
+
+/// Bytes that each request to the generator gives of a study's message (the last may give fewer):
+/// 2^19 bits, the most that one request may ask for (SP 800-90A, table 2).
+pub const MESSAGE_DRAW: usize = 1 << 16;
 
 /// A KAT run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -160,6 +160,11 @@ fn serve(request: &Request, files: Files, events: &mut Events) -> Result<()> {
             hello(request, &[], events)?;
             events.send(Body::Empty(counters::measure_overhead(*iterations)))
         }
+        Task::Message { subject, bytes } => {
+            hello(request, &[], events)?;
+            let out = needed(files.message, protocol::FILE_FD)?;
+            events.send(Body::Message(tasks::generate(subject, *bytes, out)?))
+        }
         _ => with_library(request, files, events),
     }
 }
@@ -229,7 +234,11 @@ fn prepared_key(task: &Task) -> Option<&LibraryFile> {
         | Task::Profile { inputs, .. } => inputs,
         Task::Measure(task) => &task.inputs,
         Task::Study(task) => &task.measure.inputs,
-        Task::Probe { .. } | Task::Empty { .. } | Task::Load | Task::Kat(_) => return None,
+        Task::Probe { .. }
+        | Task::Empty { .. }
+        | Task::Load
+        | Task::Kat(_)
+        | Task::Message { .. } => return None,
     };
     inputs.prepared_key.as_ref()
 }
@@ -342,7 +351,11 @@ impl Work<'_> {
                 tasks::study(on, candidate, task, &file, prepared, meters, close)
                     .map(|outcome| Body::Study(Box::new(outcome)))
             }
-            Task::Probe { .. } | Task::Empty { .. } | Task::Load | Task::Memory { .. } => {
+            Task::Probe { .. }
+            | Task::Empty { .. }
+            | Task::Load
+            | Task::Memory { .. }
+            | Task::Message { .. } => {
                 unreachable!("these were done before")
             }
         }

@@ -5,6 +5,7 @@ use super::facts::{Facts, Sizes};
 use super::finding::{Finding, Findings, Severity};
 use super::head::Head;
 use super::other::{Calibration, Kat};
+use super::study;
 use super::timing::Record;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +22,10 @@ pub struct Evidence {
     pub memory: BTreeSet<(String, String)>,
     /// Identity and operation of profiles.
     pub profile: BTreeSet<(String, String)>,
+    /// Points of a study.
+    pub points: study::Points,
+    /// Path and figures of fitted models, by identity and operation.
+    pub fits: BTreeMap<(String, String), (String, study::Fit)>,
 }
 
 const OPERATIONS: [&str; 3] = ["keygen", "sign", "verify"];
@@ -46,6 +51,9 @@ pub fn check(evidence: &Evidence, facts: &Facts, journal: &Journal) -> Vec<Findi
     }
     one_value_each(evidence, &mut findings);
     outputs(evidence, &mut findings);
+    study::fits(&evidence.fits, &evidence.points, facts, &mut findings);
+    let wanted = |key: &str| wanted(facts, journal, key);
+    study::whole(&evidence.points, facts, &wanted, &mut findings);
     if facts.class != "aggregate" {
         rows(evidence, facts, journal, &mut findings);
         builds(facts, &mut findings);
@@ -135,7 +143,7 @@ fn library(head: &Head, record: &Record, facts: &Facts, f: &mut Findings) {
 }
 
 fn cost(head: &Head, record: &Record, evidence: &Evidence, facts: &Facts, f: &mut Findings) {
-    if facts.class == "imported" || facts.study {
+    if facts.class == "imported" {
         return;
     }
     let key = (
@@ -153,12 +161,30 @@ fn cost(head: &Head, record: &Record, evidence: &Evidence, facts: &Facts, f: &mu
         }
         return;
     };
-    let expected = (
-        calibration.cost_s,
-        calibration
-            .preparation_s
-            .filter(|_| calibration.cost_s.is_some()),
-    );
+    let expected = match facts.study {
+        false => (
+            calibration.cost_s,
+            calibration
+                .preparation_s
+                .filter(|_| calibration.cost_s.is_some()),
+        ),
+        // Without a cost nothing is measured, and the plan of what is not means nothing.
+        true if calibration.cost_s.is_none() => record.cost,
+        true => {
+            let bytes = match head.operation.as_deref() {
+                Some("keygen") => 0.0,
+                _ => record.message_bytes.unwrap_or(0) as f64,
+            };
+            let cost = calibration
+                .cost_s
+                .map(|cost| cost + bytes * study::PLANNED_S_PER_BYTE);
+            (
+                cost.filter(|_| record.message_bytes.is_some())
+                    .or(record.cost.0),
+                record.cost.1,
+            )
+        }
+    };
     if record.cost != expected {
         f.error(
             "/plan/cost_s",
@@ -227,7 +253,7 @@ fn attempts(
     journal: &Journal,
     f: &mut Findings,
 ) {
-    if facts.class == "imported" || facts.class == "emulated" || facts.study {
+    if facts.class == "imported" || facts.class == "emulated" {
         return;
     }
     let _ = head;

@@ -15,6 +15,8 @@ pub struct Facts {
     pub class: String,
     /// Whether it is a study.
     pub study: bool,
+    /// What was studied.
+    pub study_settings: Option<Study>,
     /// First and last moment, nanoseconds since the epoch.
     pub period: Option<(i128, i128)>,
     /// The plan; none in imports.
@@ -60,6 +62,29 @@ pub struct Plan {
     pub min_cpu_per_wall: f64,
     pub involuntary_switches_per_s: f64,
     pub steal_percent: f64,
+}
+
+/// What a study was asked to measure.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Study {
+    /// Sizes, bytes.
+    pub sizes: Vec<u64>,
+    /// Modes, in order.
+    pub modes: Vec<String>,
+    /// Chunk of the modes that read in chunks, bytes.
+    pub chunk: u64,
+    /// Digest and length of the user's file.
+    pub file: Option<(String, u64)>,
+}
+
+impl Study {
+    /// Modes of an operation: key generation takes no message and is measured once.
+    pub fn modes_of(&self, keygen: bool) -> Vec<String> {
+        match keygen {
+            true => vec!["mmap".to_owned()],
+            false => self.modes.clone(),
+        }
+    }
 }
 
 /// One identity of `build.json`.
@@ -114,6 +139,7 @@ impl Facts {
         self.system = text(value, "system").unwrap_or_default();
         self.class = text(value, "class").unwrap_or_default();
         self.study = value.get("study").is_some_and(|s| !s.is_null());
+        self.study_settings = value.get("study").and_then(study);
         self.cpus = value
             .get("cpus")
             .map_or(&[][..], Value::items)
@@ -294,6 +320,20 @@ fn readiness(value: &Value, ready: bool, f: &mut Findings) {
             ready,
         );
     }
+}
+
+fn study(value: &Value) -> Option<Study> {
+    let list = |key: &str| value.get(key).map(Value::items);
+    let file = value.get("file").filter(|file| !file.is_null());
+    Some(Study {
+        sizes: list("sizes")?.iter().filter_map(Value::u64).collect(),
+        modes: list("modes")?
+            .iter()
+            .filter_map(|mode| Some(mode.str()?.into_owned()))
+            .collect(),
+        chunk: value.get("chunk_bytes")?.u64()?,
+        file: file.and_then(|file| Some((text(file, "sha256")?, file.get("bytes")?.u64()?))),
+    })
 }
 
 fn plan(value: &Value) -> Option<Plan> {

@@ -107,6 +107,7 @@ fn place(form: Form, parts: &[&str], value: &Value) -> Option<String> {
             text(value, "mode")?,
             value.get("size_bytes")?.u64()?
         ),
+        Form::Fit => format!("study/message-size/{stem}__{}.fit.json", operation?),
         _ => return None,
     })
 }

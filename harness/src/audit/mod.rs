@@ -13,6 +13,7 @@
 //! | `head.rs` | the common head |
 //! | `timing.rs` | timing records |
 //! | `other.rs` | KAT, calibration, memory, profile |
+//! | `study.rs` | points and models of the message-size study |
 //! | `cross.rs` | what several files say of one thing |
 //! | `imported.rs` | imports: derived again from their source |
 //! | `schema2.rs` | the rules of the public campaign's format |
@@ -30,6 +31,7 @@ mod other;
 pub mod pages;
 pub mod schema2;
 mod shape;
+mod study;
 pub mod text;
 mod timing;
 
@@ -130,6 +132,8 @@ enum What {
     Kat(head::Head, other::Kat),
     Calibrate(head::Head, other::Calibration),
     Timing(head::Head, timing::Record),
+    Study(head::Head, timing::Record, study::Point),
+    Fit(head::Head, study::Fit),
     Memory(head::Head),
     Profile(head::Head),
     Nothing,
@@ -217,6 +221,13 @@ impl Audit<'_> {
                 What::Timing(head, record) => {
                     evidence.timing.insert(file.path, (head, record));
                 }
+                What::Study(head, record, point) => {
+                    evidence.points.entry(key(&head)).or_default().push(point);
+                    evidence.timing.insert(file.path, (head, record));
+                }
+                What::Fit(head, fit) => {
+                    evidence.fits.insert(key(&head), (file.path, fit));
+                }
                 What::Memory(head) => {
                     evidence.memory.insert(key(&head));
                 }
@@ -261,7 +272,7 @@ impl Audit<'_> {
         let Some(value) = shape::check(form, bytes, f) else {
             return What::Nothing;
         };
-        if matches!(form, Form::Cells | Form::Fit) {
+        if form == Form::Cells {
             return What::Nothing;
         }
         let head = head::check(form, path, &value, &self.facts, f);
@@ -280,6 +291,12 @@ impl Audit<'_> {
                 let record = timing::check(&value, &head, &self.facts, f);
                 What::Timing(head, record)
             }
+            Form::Study => {
+                let record = timing::check(&value, &head, &self.facts, f);
+                let point = study::check(&value, &head, &self.facts, f);
+                What::Study(head, record, point)
+            }
+            Form::Fit => What::Fit(head, study::fit(&value)),
             Form::Memory => {
                 other::memory(&value, &head, &self.facts, f);
                 What::Memory(head)

@@ -113,7 +113,8 @@ fn conforms(form: Form, bytes: &[u8], value: &Value, f: &mut Findings) {
         Form::Memory => again::<MemoryEvidence>(bytes),
         Form::Profile => again::<ProfileEvidence>(bytes),
         Form::Study => again::<StudyRecord>(bytes),
-        Form::Fit | Form::Log | Form::Source | Form::Unknown => return,
+        Form::Fit => again::<FitEvidence>(bytes),
+        Form::Log | Form::Source | Form::Unknown => return,
     };
     match again {
         Err(error) => {

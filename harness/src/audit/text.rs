@@ -38,10 +38,16 @@ pub fn local_path_in(value: &Value) -> Option<(String, String)> {
             let (below, path) = local_path_in(item)?;
             Some((format!("/{index}{below}"), path))
         }),
-        Value::Object(members) => members.iter().find_map(|(key, item)| {
-            let (below, path) = local_path_in(item)?;
-            Some((format!("/{}{below}", escape_key(&key.decode())), path))
-        }),
+        // `--only` is an expression over identities, which have slashes themselves.
+        Value::Object(members) => {
+            members
+                .iter()
+                .filter(|(key, _)| !key.is("only"))
+                .find_map(|(key, item)| {
+                    let (below, path) = local_path_in(item)?;
+                    Some((format!("/{}{below}", escape_key(&key.decode())), path))
+                })
+        }
         _ => None,
     }
 }

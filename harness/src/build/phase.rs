@@ -32,6 +32,9 @@ pub struct Context<'a> {
     pub run_dir: &'a Path,
     /// What the CPU of the system can do; [`features_for`] finds out.
     pub features: Features,
+    /// Stream libraries for all identities that can have one, not only for those of the
+    /// configuration's study.
+    pub streams: bool,
     /// Compiles at a time; all CPUs unless given.
     pub jobs: Option<NonZeroUsize>,
     /// The wish to stop.
@@ -225,6 +228,7 @@ fn build_rows(
     let streams = stream_patterns(campaign);
     let (features, run_dir, on_progress) =
         (&context.features, context.run_dir, context.on_progress);
+    let all_stream = context.streams;
     let one = |identity: &&Identity| {
         let identity: &Identity = identity;
         let (candidate, instance, code, build) = campaign
@@ -238,7 +242,7 @@ fn build_rows(
             build,
             arch: system.arch,
             crates: &crates[&candidate.id],
-            stream: streams.iter().any(|p| p.is_match(&identity.to_string())),
+            stream: all_stream || streams.iter().any(|p| p.is_match(&identity.to_string())),
             features,
             cpu: cpu.as_deref(),
         };

@@ -7,7 +7,7 @@ use super::{output, prepare};
 use crate::build::BuildError;
 use crate::config::Sources;
 use crate::evidence::{Finding, ReasonCode, RowInfo, Status};
-use crate::phases::context::PhaseError;
+use crate::phases::context::{PhaseError, Study};
 use crate::phases::pipeline::{self, Done, Order, Phase, PipelineError};
 use crate::process::Stop;
 use crate::progress;
@@ -39,6 +39,21 @@ pub struct Asked<'a> {
     pub pack: Option<&'a Path>,
     /// `--keep-text`.
     pub keep_text: Option<&'a Path>,
+    /// What is studied; `None` for a campaign.
+    pub study: Option<StudyAsked<'a>>,
+}
+
+/// What of a study was asked for on the command line.
+#[derive(Debug, Clone)]
+pub struct StudyAsked<'a> {
+    /// `--sizes`, bytes.
+    pub sizes: Vec<u64>,
+    /// `--full`.
+    pub full: bool,
+    /// `--trials`.
+    pub trials: Option<u32>,
+    /// `--file`.
+    pub file: Option<&'a Path>,
 }
 
 impl<'a> Asked<'a> {
@@ -55,6 +70,7 @@ impl<'a> Asked<'a> {
             sysroot: None,
             pack: None,
             keep_text: None,
+            study: None,
         }
     }
 }
@@ -70,7 +86,10 @@ pub fn carry_out(asked: &Asked, global: &Global) -> Result<Done, Failure> {
         Some(_) => Sources::Absent,
         None => Sources::Required,
     };
-    let prepared = prepare::prepare(asked.selection, global, sources, asked.no_deferred)?;
+    let prepared = match &asked.study {
+        None => prepare::prepare(asked.selection, global, sources, asked.no_deferred)?,
+        Some(study) => prepare::study(asked.selection, global, study)?,
+    };
     let stop = Stop::on_signals().map_err(|error| Failure::could_not(NoSignals(error)))?;
     let progress = progress::reader(global.quiet);
     let runs = prepared.runs();
@@ -81,6 +100,10 @@ pub fn carry_out(asked: &Asked, global: &Global) -> Result<Done, Failure> {
         rows: &prepared.rows,
         cpus: &prepared.cpus,
         request: &prepared.request,
+        study: prepared.request.study.as_ref().map(|settings| Study {
+            settings,
+            file: asked.study.as_ref().and_then(|study| study.file),
+        }),
         runs: &runs,
         choice: match (&asked.selection.run, asked.new) {
             (Some(dir), _) => Choice::Named(dir.clone()),

@@ -97,6 +97,8 @@ pub enum Command {
     Profile(profile::Args),
     /// Close a run: manifest, journal, seal
     Seal(seal::Args),
+    /// Measure how operations depend on something: so far, on the size of the message
+    Study(study::Args),
     /// Show what would be measured, how often and how long; measures nothing
     Plan(plan::Args),
     /// Render the pages of runs and datasets, or compare them with those that are there
@@ -136,6 +138,7 @@ pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Memory(args) => memory::run(args, global),
         Command::Profile(args) => profile::run(args, global),
         Command::Seal(args) => seal::run(args, global),
+        Command::Study(args) => study::run(args, global),
         Command::Plan(args) => plan::run(args, global),
         Command::Report(args) => report::run(args, global),
         Command::Compare(args) => compare::run(args, global),
@@ -203,6 +206,7 @@ mod tests {
             "kat --keep-text d --run r --system s --only x --plan quick --cpu 0-3",
             "measure --run r --system s --only x --plan quick --cpu 0-3",
             "study message-size --sizes 1MB,100MB --full", "study message-size --file f",
+            "study message-size --trials 3 --new --wait --allow-unfixed-host",
             "publish r --id i --current --partial x --allow-unfixed-host",
             "import d --system s", "import --aggregate f --system s",
             "report a b --check --templates t --charts png", "templates export", "schema timing",
@@ -224,6 +228,11 @@ mod tests {
             "export a",
             "schema nonsense",
             "study message-size --file f --sizes 1MB",
+            "study message-size --file f --full",
+            "study message-size --sizes 0",
+            "study message-size --trials 0",
+            "study message-size --new --run r",
+            "study",
             "report a --charts gif",
         ];
         for line in bad {

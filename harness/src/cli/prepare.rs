@@ -1,12 +1,16 @@
 //! What `plan`, `run` and every phase do first: read the configuration, choose system, plan, CPUs and
 //! run, and decide which identities take part. Nothing is written.
 
+use super::carry::StudyAsked;
 use super::exit::Failure;
 use super::options::{Global, Selection};
-use crate::config::{self, Campaign, ConfigError, Sources};
-use crate::evidence::{Class, PlanSettings};
+use crate::config::model::MessageSizeStudy;
+use crate::config::{self, defaults, Campaign, ConfigError, Sources};
+use crate::evidence::{Class, PlanSettings, StudySettings, MESSAGE_SIZE};
 use crate::host::affinity::{self, AffinityError};
 use crate::host::facts::{self, Root};
+use crate::phases::study::message;
+use crate::plan;
 use crate::run::directory::{self, Choice, DirectoryError, Place, Request, RUNS};
 use crate::select::{self, Chosen, Features, Machine, Row, SelectError};
 use std::path::PathBuf;
@@ -81,10 +85,122 @@ pub fn prepare(
 ) -> Result<Prepared, Failure> {
     let campaign = campaign(global, sources)?;
     let begun = begun(selection)?;
-    let asked = |own: &Option<String>, theirs: fn(&Request) -> &String| {
-        own.clone()
-            .or_else(|| begun.as_ref().map(|run| theirs(run).clone()))
+    let name = selection.plan.clone();
+    let name = name.or_else(|| begun.as_ref().map(|run| run.plan.clone()));
+    let name = name.unwrap_or(DEFAULT_PLAN.to_owned());
+    let plan = select::plan(&campaign, &name)?.clone();
+    decide(selection, campaign, begun, plan, no_deferred)
+}
+
+/// Decides everything about a study. Its plan is `study` in the names of runs; the one that was asked
+/// for gives it its limits.
+pub fn study(
+    selection: &Selection,
+    global: &Global,
+    asked: &StudyAsked,
+) -> Result<Prepared, Failure> {
+    let campaign = campaign(global, Sources::Required)?;
+    let begun = begun(selection)?;
+    let theirs = begun.as_ref().and_then(|run| run.study.as_ref());
+    let configured = campaign.study.clone();
+    let configured = configured.unwrap_or_else(|| defaults::defaults().study.clone());
+    let settings = settings(selection, asked, &configured, theirs)?;
+    let base = select::plan(&campaign, &settings.plan)?;
+    let plan = plan::study(base, settings.trials);
+    let mut prepared = decide(selection, campaign, begun, plan, false)?;
+    if prepared.chosen.class == Class::Emulated {
+        return Err(Failure::request(StudyError::Emulated(
+            prepared.chosen.system.id,
+        )));
+    }
+    if prepared.request.only.is_none() {
+        let patterns: Vec<regex::Regex> = configured
+            .instances
+            .iter()
+            .filter_map(|pattern| regex::Regex::new(pattern).ok()) // checked with the configuration
+            .collect();
+        prepared.rows.retain(|row| {
+            let name = row.identity.to_string();
+            patterns.iter().any(|pattern| pattern.is_match(&name))
+        });
+    }
+    if prepared.rows.is_empty() {
+        return Err(Failure::request(StudyError::NoInstance));
+    }
+    prepared.request.study = Some(settings);
+    Ok(prepared)
+}
+
+/// A study cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// Nothing is named.
+    #[error("no instance of this architecture is named for the study: give `instances` in [study.message-size] of campaign.toml, or --only")]
+    NoInstance,
+    /// The system is another architecture's.
+    #[error("system {0} would be emulated here, and a study is of nothing but times and memory, which then mean nothing: run it on a machine of its kind")]
+    Emulated(String),
+    /// A run of a user's file, and no file.
+    #[error("that run is of a file with SHA-256 {0}: name it again with --file")]
+    FileNeeded(String),
+}
+
+/// What is measured: as asked for, else as in the run that is resumed, else as configured.
+fn settings(
+    selection: &Selection,
+    asked: &StudyAsked,
+    configured: &MessageSizeStudy,
+    theirs: Option<&StudySettings>,
+) -> Result<StudySettings, Failure> {
+    let file = match asked.file {
+        Some(path) => Some(message::inspect(path).map_err(Failure::request)?),
+        None => None,
     };
+    let theirs_file = theirs.and_then(|theirs| theirs.file.as_ref());
+    let own_sizes = !asked.sizes.is_empty() || asked.full;
+    if let (None, Some(known), false) = (&file, theirs_file, own_sizes) {
+        return Err(Failure::request(StudyError::FileNeeded(
+            known.sha256.clone(),
+        )));
+    }
+    let mut sizes = match (&file, theirs) {
+        (Some(file), _) => vec![file.bytes],
+        (None, Some(theirs)) if !own_sizes => theirs.sizes.clone(),
+        (None, _) if asked.sizes.is_empty() => configured.sizes.clone(),
+        (None, _) => asked.sizes.clone(),
+    };
+    if asked.full {
+        sizes.extend(&configured.full_sizes);
+    }
+    sizes.sort_unstable();
+    sizes.dedup();
+    let plan = selection.plan.clone();
+    let plan = plan.or_else(|| theirs.map(|theirs| theirs.plan.clone()));
+    let trials = asked.trials.or(theirs.map(|theirs| theirs.trials));
+    Ok(StudySettings {
+        name: MESSAGE_SIZE.to_owned(),
+        plan: plan.unwrap_or(DEFAULT_PLAN.to_owned()),
+        sizes,
+        modes: theirs
+            .map_or(&configured.modes, |theirs| &theirs.modes)
+            .clone(),
+        trials: trials.unwrap_or(configured.trials),
+        chunk_bytes: configured.chunk_bytes,
+        memory_guard_bytes: configured.memory_guard_bytes,
+        file,
+    })
+}
+
+/// What a campaign and a study have in common.
+fn decide(
+    selection: &Selection,
+    campaign: Campaign,
+    begun: Option<Request>,
+    plan: PlanSettings,
+    no_deferred: bool,
+) -> Result<Prepared, Failure> {
+    let system = selection.system.clone();
+    let system = system.or_else(|| begun.as_ref().map(|run| run.system.clone()));
     let cpu_list = selection.cpu.as_ref().map(|list| list.0.clone());
     let cpu_list = cpu_list.or_else(|| begun.as_ref().and_then(|run| run.cpus.clone()));
 
@@ -95,10 +211,7 @@ pub fn prepare(
         arch: config::Arch::host().ok_or_else(|| Failure::could_not(UnsupportedArch))?,
         cpu_model: facts::stable(&root, cpus.first().copied(), &allowed).cpu_model,
     };
-    let system = asked(&selection.system, |run| &run.system);
     let chosen = select::system(&campaign, system.as_deref(), &machine)?;
-    let name = asked(&selection.plan, |run| &run.plan).unwrap_or(DEFAULT_PLAN.to_owned());
-    let plan = select::plan(&campaign, &name)?.clone();
     let only = only(selection, begun.as_ref())?;
     let rows = select::rows(
         &campaign,
@@ -117,6 +230,7 @@ pub fn prepare(
             config_sha256: campaign.sha256.clone(),
             only: only.map(|only| only.as_str().to_owned()),
             cpus: cpu_list,
+            study: None,
         },
         campaign,
         chosen,

@@ -1,6 +1,6 @@
 //! `campaign.json`: what the campaign is, and all that a page needs to know about its candidates.
 
-use super::{Class, Kind, Origin, Reason, Status};
+use super::{Class, Kind, Origin, Reason, Status, StudySettings};
 use crate::identity::Identity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,8 @@ pub struct CampaignFile {
     pub system_description: Option<String>,
     /// What the machine was to the campaign.
     pub class: Class,
-    /// Study or campaign.
-    pub study: Option<String>,
+    /// What was studied; null for a campaign.
+    pub study: Option<StudySettings>,
     /// The plan, complete; null for imports without one.
     pub plan: Option<PlanSettings>,
     /// SHA-256 of the configuration.

@@ -7,6 +7,7 @@
 //!
 //! What the events mean for a resume is decided in [`crate::run`]; this file stores and verifies.
 
+use super::StudySettings;
 use crate::clock::{self, Stamp};
 use crate::hash;
 use protocol::Operation;
@@ -62,6 +63,9 @@ pub enum JournalEvent {
         cpus: Option<Vec<u32>>,
         /// Seed of the order of trials, 32 hex digits.
         order_seed: String,
+        /// What is studied; left out of a campaign.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        study: Option<StudySettings>,
     },
     /// A start or a resume.
     SessionBegun {
@@ -548,6 +552,7 @@ mod tests {
                 only: Some("dove \"\\ \u{e9}".into()),
                 cpus: None,
                 order_seed: "00".into(),
+                study: None,
             },
             JournalEvent::PhaseBegun {
                 phase: "kat".into(),

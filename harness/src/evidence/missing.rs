@@ -4,8 +4,8 @@
 //! the rest one from what the fields mean. `audit` checks the result with code of its own.
 
 use super::{
-    BuildFile, CalibrateEvidence, CampaignFile, EnvironmentFile, Head, KatEvidence, MemoryEvidence,
-    ProfileEvidence, Reason, ReasonCode, StudyRecord, TimingRecord,
+    BuildFile, CalibrateEvidence, CampaignFile, EnvironmentFile, FitEvidence, Head, KatEvidence,
+    MemoryEvidence, ProfileEvidence, Reason, ReasonCode, StudyRecord, TimingRecord,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -42,6 +42,7 @@ explained! {
     MemoryEvidence: head.missing;
     ProfileEvidence: head.missing;
     StudyRecord: timing.head.missing;
+    FitEvidence: head.missing;
     TimingRecord: head.missing;
 }
 
@@ -175,7 +176,10 @@ fn usual(key: &str) -> Reason {
         "remedy" => (ReasonCode::NotRecorded, "nothing is to be done"),
         "security_bits" => (ReasonCode::NotRecorded, "the configuration states none"),
         "chunk_bytes" => (ReasonCode::NotInPlan, "this mode reads no chunks"),
-        "read_ns" | "hash_ns" => (ReasonCode::NotInPlan, "this mode does not do that apart"),
+        "file" => (ReasonCode::NotInPlan, "the messages are generated"),
+        "read_ns" | "hash_ns" | "read_s" | "hash_s" | "hash_share" => {
+            (ReasonCode::NotInPlan, "this mode does not do that apart")
+        }
         _ => (ReasonCode::NotRecorded, "not recorded"),
     };
     Reason::new(code, text)

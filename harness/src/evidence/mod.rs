@@ -15,6 +15,7 @@ mod other;
 mod paths;
 pub mod seal;
 pub mod store;
+mod study;
 mod timing;
 
 pub use build::*;
@@ -25,4 +26,5 @@ pub use head::*;
 pub use missing::*;
 pub use other::*;
 pub use paths::*;
+pub use study::*;
 pub use timing::*;

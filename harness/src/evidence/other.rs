@@ -1,7 +1,7 @@
-//! Evidence of the phases beside timing: KAT, calibrate, memory, profile, study.
+//! Evidence of the phases beside timing: KAT, calibrate, memory, profile.
 
-use super::{Head, TimingRecord};
-use protocol::{Flips, MemoryRun, Operation, Outputs, ProfileRow, SourceKind, StudyMode};
+use super::Head;
+use protocol::{Flips, MemoryRun, Operation, Outputs, ProfileRow, SourceKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -275,50 +275,4 @@ pub struct MemoryFigures {
     pub stack_peak_bytes: f64,
     /// Peak of live heap.
     pub heap_peak_bytes: f64,
-}
-
-/// One point of the message-size study.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StudyRecord {
-    /// All of a timing record, `kind` = `study`.
-    #[serde(flatten)]
-    pub timing: TimingRecord,
-    /// How the message reaches the library.
-    pub mode: StudyMode,
-    /// Bytes of the message.
-    pub size_bytes: u64,
-    /// SHA-256 of the message file.
-    pub file_sha256: String,
-    /// Chunk of stream mode, bytes.
-    pub chunk_bytes: Option<u64>,
-    /// State of the page cache (`warm`).
-    pub page_cache: String,
-    /// Per trial and attempt: what the file cost.
-    pub io: Vec<Vec<StudyIo>>,
-    /// SHA-256 of the first signature.
-    pub signature_sha256: Option<String>,
-    /// Null when no attempt counted.
-    pub study: Option<StudyDerived>,
-}
-
-/// What an attempt read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StudyIo {
-    /// Bytes read during the timed calls.
-    pub bytes_read: u64,
-    /// Time of reading, nanoseconds.
-    pub read_ns: Option<u64>,
-    /// Time of hashing, nanoseconds.
-    pub hash_ns: Option<u64>,
-}
-
-/// What follows from a study record beyond a timing record's values.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StudyDerived {
-    /// Message bytes per second, 10^6 bytes.
-    pub throughput_mb_per_s: f64,
-    /// (user + system) / wall, percent of one core.
-    pub cpu_percent_one: f64,
-    /// The same, percent of all cores online.
-    pub cpu_percent_all: f64,
 }

@@ -1,8 +1,8 @@
 //! Where each file lies below a run or a dataset.
 
-use super::LibraryKind;
+use super::{LibraryKind, MESSAGE_SIZE};
 use crate::identity::Identity;
-use protocol::Operation;
+use protocol::{Operation, StudyMode};
 
 /// The campaign.
 pub const CAMPAIGN_FILE: &str = "campaign.json";
@@ -49,4 +49,21 @@ pub fn memory_file(identity: &Identity, operation: Operation) -> String {
 /// Symmetric share.
 pub fn profile_file(identity: &Identity, operation: Operation) -> String {
     format!("profile/{}", identity.operation_file(operation))
+}
+
+/// One point of the message-size study.
+pub fn study_file(
+    identity: &Identity,
+    operation: Operation,
+    mode: StudyMode,
+    size_bytes: u64,
+) -> String {
+    let (candidate, stem, mode) = (&identity.candidate, identity.stem(), mode.name());
+    format!("study/{MESSAGE_SIZE}/{candidate}/{stem}__{operation}__{mode}__{size_bytes}.json")
+}
+
+/// Models of one operation in the message-size study.
+pub fn fit_file(identity: &Identity, operation: Operation) -> String {
+    let (candidate, stem) = (&identity.candidate, identity.stem());
+    format!("study/{MESSAGE_SIZE}/{candidate}/{stem}__{operation}.fit.json")
 }

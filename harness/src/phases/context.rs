@@ -3,7 +3,7 @@
 use crate::config::{Campaign, System};
 use crate::evidence::{
     self, BuildFile, BuildRow, Class, Head, Kind, LibraryKind, PlanSettings, Reason, ReasonCode,
-    SessionRef, Status,
+    SessionRef, Status, StudySettings,
 };
 use crate::identity::Identity;
 use crate::process::Stop;
@@ -45,6 +45,9 @@ pub enum PhaseError {
     /// A KAT manifest cannot be used.
     #[error(transparent)]
     Manifest(#[from] crate::kat::manifest::ManifestError),
+    /// The message of a study.
+    #[error(transparent)]
+    Message(#[from] super::study::message::MessageError),
     /// A file beside the run cannot be made.
     #[error("{path}: cannot be {action}", path = path.display())]
     File {
@@ -61,6 +64,15 @@ pub enum PhaseError {
     /// A stop was asked for.
     #[error("interrupted; the same command resumes")]
     Interrupted,
+}
+
+/// What a study works with beside a campaign.
+#[derive(Debug, Clone, Copy)]
+pub struct Study<'a> {
+    /// What was asked for.
+    pub settings: &'a StudySettings,
+    /// The user's file that is the message; `None` where messages are generated.
+    pub file: Option<&'a std::path::Path>,
 }
 
 /// Everything that a phase works with.
@@ -91,6 +103,8 @@ pub struct Context<'a> {
     pub siblings: BTreeMap<u32, Vec<u32>>,
     /// The worker.
     pub worker: Worker,
+    /// What is studied; `None` for a campaign.
+    pub study: Option<Study<'a>>,
     /// CPUs to measure on.
     pub cpus: Vec<u32>,
     /// CPUs that this process may use.

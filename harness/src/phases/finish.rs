@@ -2,7 +2,7 @@
 //! written when it ends.
 
 use super::context::{not_built, Context, PhaseError};
-use super::{calibrate, kat};
+use super::{calibrate, kat, study};
 use crate::clock;
 use crate::config::{Candidate, Wrap};
 use crate::evidence::journal::JournalEvent;
@@ -99,7 +99,7 @@ fn campaign(context: &Context, stated: Stated, rows: Vec<RowInfo>) -> CampaignFi
             .clone()
             .filter(|_| context.class != Class::Local),
         class: context.class,
-        study: None,
+        study: context.study.map(|study| study.settings.clone()),
         plan: Some(context.plan.clone()),
         config_sha256: Some(of.sha256.clone()),
         only: stated.only.map(str::to_owned),
@@ -233,6 +233,9 @@ fn outcome(context: &Context, build: &BuildFile, row: &Row) -> Result<Outcome, P
     if let Err(reason) = kat::gate(context, build, &row.identity, LibraryKind::Timed)? {
         return Ok((Status::Failed, Some(reason)));
     }
+    if context.study.is_some() {
+        return studied(context, build, row);
+    }
     for &operation in &row.operations {
         for (phase, head) in heads(context, row, operation)? {
             match judge(head, context.is_emulated()) {
@@ -244,6 +247,24 @@ fn outcome(context: &Context, build: &BuildFile, row: &Row) -> Result<Outcome, P
                     });
                     return Ok((status, reason));
                 }
+            }
+        }
+    }
+    Ok((Status::Complete, None))
+}
+
+/// What became of a row of a study: a point that was skipped, for its size or for want of a library,
+/// takes nothing away.
+fn studied(context: &Context, build: &BuildFile, row: &Row) -> Result<Outcome, PhaseError> {
+    for (name, head) in study::heads(context, build, row)? {
+        match judge(head, false) {
+            (Status::Complete | Status::Skipped, _) => {}
+            (status, reason) => {
+                let reason = reason.map(|reason| Reason {
+                    text: format!("{name}: {}", reason.text),
+                    ..reason
+                });
+                return Ok((status, reason));
             }
         }
     }

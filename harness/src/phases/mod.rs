@@ -7,6 +7,7 @@
 //! | `context.rs` | what every phase works with |
 //! | `kat.rs`, `calibrate.rs`, `measure/`, `memory.rs`, `profile.rs` | one phase each |
 //! | `finish.rs` | `campaign.json` |
+//! | `study/` | the message-size study, in place of measure, memory and profile |
 //! | `inputs.rs`, `singles.rs`, `together.rs` | what several phases share |
 //!
 //! The build phase is [`crate::build`]; of a packed campaign, [`packed`].
@@ -22,6 +23,7 @@ pub mod packed;
 pub mod pipeline;
 pub mod profile;
 mod singles;
+pub mod study;
 mod together;
 
 /// Work of one CPU.

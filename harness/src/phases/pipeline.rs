@@ -4,9 +4,9 @@
 //! a library does wrong is evidence and ends nothing here. The run is sealed by the last phase, and
 //! its pages are rendered from it.
 
-use super::context::{Context, PhaseError};
+use super::context::{Context, PhaseError, Study};
 use super::finish::{self, Stated};
-use super::{calibrate, kat, measure, memory, profile};
+use super::{calibrate, kat, measure, memory, profile, study};
 use crate::build::{self, BuildError};
 use crate::config::Campaign;
 use crate::evidence::journal::JournalEvent;
@@ -48,21 +48,33 @@ pub enum Phase {
     Memory,
     /// Symmetric share.
     Profile,
+    /// The points of a study, in place of the three before.
+    Study,
     /// Manifest and seal.
     Seal,
 }
 
 impl Phase {
     /// All of them, in order.
-    pub const ALL: [Phase; 7] = [
+    pub const ALL: [Phase; 8] = [
         Phase::Build,
         Phase::Kat,
         Phase::Calibrate,
         Phase::Measure,
         Phase::Memory,
         Phase::Profile,
+        Phase::Study,
         Phase::Seal,
     ];
+
+    /// Whether a study has it, or a campaign.
+    fn belongs(self, to_a_study: bool) -> bool {
+        match self {
+            Phase::Measure | Phase::Memory | Phase::Profile => !to_a_study,
+            Phase::Study => to_a_study,
+            Phase::Build | Phase::Kat | Phase::Calibrate | Phase::Seal => true,
+        }
+    }
 
     /// The word of the command line and of the journal.
     pub fn name(self) -> &'static str {
@@ -73,13 +85,17 @@ impl Phase {
             Phase::Measure => measure::NAME,
             Phase::Memory => memory::NAME,
             Phase::Profile => profile::NAME,
+            Phase::Study => study::NAME,
             Phase::Seal => "seal",
         }
     }
 
     /// Whether it times calls: the orchestrator then keeps off the measured CPUs.
     fn is_timed(self) -> bool {
-        matches!(self, Phase::Calibrate | Phase::Measure | Phase::Profile)
+        matches!(
+            self,
+            Phase::Calibrate | Phase::Measure | Phase::Profile | Phase::Study
+        )
     }
 }
 
@@ -97,6 +113,8 @@ pub struct Order<'a> {
     pub cpus: &'a [u32],
     /// What makes two commands ask for the same run.
     pub request: &'a Request,
+    /// What is studied; `None` for a campaign.
+    pub study: Option<Study<'a>>,
     /// Folder of the runs.
     pub runs: &'a Path,
     /// Which run.
@@ -400,6 +418,7 @@ fn context<'a>(
         no_cycles,
         siblings,
         worker,
+        study: order.study,
         cpus: order.cpus.to_vec(),
         allowed,
         stop,
@@ -491,7 +510,18 @@ fn preflight(order: &Order, place: &Place) -> Result<(), PipelineError> {
     let active = order.rows.iter().filter(|row| row.skipped.is_none());
     let operations: usize = active.map(|row| row.operations.len()).sum();
     let trials = u64::from(order.plan.trials);
-    let needed = preflight::estimate(operations as u64, trials, 0);
+    let needed = match order.study {
+        None => preflight::estimate(operations as u64, trials, 0),
+        Some(study) => {
+            let settings = study.settings;
+            let points = operations * settings.sizes.len() * settings.modes.len();
+            let messages: u64 = match settings.file {
+                Some(_) => 0,
+                None => settings.sizes.iter().sum(),
+            };
+            preflight::estimate(points as u64, trials, messages)
+        }
+    };
     Ok(preflight::space(there, needed)?)
 }
 
@@ -504,7 +534,10 @@ fn lock_cpus(order: &Order, stop: &Stop) -> Result<Vec<Lock>, PipelineError> {
         true => Patience::Until(stop),
         false => Patience::None,
     };
-    let me = format!("campaign, plan {}", order.plan.name);
+    let me = match order.study {
+        None => format!("campaign, plan {}", order.plan.name),
+        Some(_) => "campaign study".to_owned(),
+    };
     // In one order for all, so that two who wait do not wait for each other.
     let mut cpus = order.cpus.to_vec();
     cpus.sort();
@@ -608,8 +641,10 @@ fn work(
     };
     finish::begin(context, stated)?;
     let run = context.book.directory().path().to_owned();
-    let before = order.last.min(Phase::Profile);
-    for phase in Phase::ALL.into_iter().filter(|&phase| phase <= before) {
+    let wanted = |phase: &Phase| {
+        *phase < Phase::Seal && *phase <= order.last && phase.belongs(order.study.is_some())
+    };
+    for phase in Phase::ALL.into_iter().filter(wanted) {
         context.book.log(JournalEvent::PhaseBegun {
             phase: phase.name().to_owned(),
         })?;
@@ -663,6 +698,7 @@ fn one_phase(
         Phase::Measure => runtime.block_on(measure::run(context))?,
         Phase::Memory => runtime.block_on(memory::run(context))?,
         Phase::Profile => runtime.block_on(profile::run(context))?,
+        Phase::Study => runtime.block_on(study::run(context))?,
         Phase::Seal => {}
     }
     match context.stop.is_requested() {
@@ -683,6 +719,7 @@ fn build_phase(context: &Context) -> Result<(), PipelineError> {
         &mut build::Context {
             run_dir: context.book.directory().path(),
             features: build::features_for(context.system),
+            streams: context.study.is_some(),
             jobs: None,
             stop: context.stop,
             before_writing: &mut |path, sha256| {

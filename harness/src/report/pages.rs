@@ -5,7 +5,7 @@ use super::html::{self, Charts};
 use super::templates::{TemplateError, Templates};
 use super::view::{
     self, page_name, CandidatePage, IndexPage, MethodPage, Place, RankingPage, SizesPage,
-    SummaryPage, SymmetricPage, SystemsPage,
+    StudyPage, SummaryPage, SymmetricPage, SystemsPage, STUDY_PAGE,
 };
 use crate::catalogue::CatalogueError;
 use crate::dataset::{Dataset, DatasetError};
@@ -96,6 +96,9 @@ pub fn render(
     place: &Place,
     templates: &Templates,
 ) -> Result<Vec<PageFile>, ReportError> {
+    if dataset.campaign.study.is_some() {
+        return study(dataset, place, templates);
+    }
     let mut jobs = vec![Job::Index];
     let shown = view::candidates_with_page(&dataset.campaign);
     let candidates = dataset.campaign.candidates.iter();
@@ -115,6 +118,22 @@ pub fn render(
         .map(|job| page(job, dataset, place, templates))
         .collect::<Result<_, _>>()?;
     Ok(pages.into_iter().flatten().collect())
+}
+
+/// The pages of a study: an index, and the one that everything is on.
+fn study(
+    dataset: &Dataset,
+    place: &Place,
+    templates: &Templates,
+) -> Result<Vec<PageFile>, ReportError> {
+    let index = page(&Job::Index, dataset, place, templates)?;
+    let mut charts = Charts::new();
+    let mut pages = index;
+    if let Some(page) = StudyPage::new(dataset, place, &mut charts) {
+        let template = format!("{STUDY_PAGE}.md");
+        pages.extend(both_of(templates, &template, STUDY_PAGE, &page, charts)?);
+    }
+    Ok(pages)
 }
 
 fn page(

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The built-in templates: name and text.
-pub const BUILT_IN: [(&str, &str); 17] = [
+pub const BUILT_IN: [(&str, &str); 18] = [
     (
         "candidate.md",
         include_str!("../../../templates/candidate.md"),
@@ -31,6 +31,10 @@ pub const BUILT_IN: [(&str, &str); 17] = [
     ("ranking.md", include_str!("../../../templates/ranking.md")),
     ("systems.md", include_str!("../../../templates/systems.md")),
     ("compare.md", include_str!("../../../templates/compare.md")),
+    (
+        "study-message-size.md",
+        include_str!("../../../templates/study-message-size.md"),
+    ),
     ("crumbs.md", include_str!("../../../templates/crumbs.md")),
     ("top.md", include_str!("../../../templates/top.md")),
     (

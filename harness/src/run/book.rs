@@ -239,6 +239,7 @@ mod tests {
             config_sha256: "00".into(),
             only: None,
             cpus: None,
+            study: None,
         };
         let (directory, journal) = RunDirectory::create(runs, None, &request).unwrap();
         Book::new(directory, journal).unwrap()

@@ -8,6 +8,7 @@ use super::lock::{self, Lock, LockError, Patience};
 use crate::evidence::journal::{self, Chain, Journal, JournalError, JournalEvent, JOURNAL};
 use crate::evidence::seal;
 use crate::evidence::store::{self, StoreError};
+use crate::evidence::StudySettings;
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
@@ -97,6 +98,8 @@ pub struct Request {
     pub only: Option<String>,
     /// `--cpu` as given.
     pub cpus: Option<Vec<u32>>,
+    /// What is studied; `None` for a campaign.
+    pub study: Option<StudySettings>,
 }
 
 impl Request {
@@ -108,6 +111,10 @@ impl Request {
     /// What of `theirs` is not as asked for.
     fn difference(&self, theirs: &Request) -> Option<(&'static str, String, String)> {
         let only = |r: &Request| r.only.clone().unwrap_or_else(|| "everything".into());
+        let study = |r: &Request| match &r.study {
+            None => "none".to_owned(),
+            Some(study) => study.describe(),
+        };
         let cpus = |r: &Request| match &r.cpus {
             None => "chosen CPUs".into(),
             Some(list) => list
@@ -126,6 +133,7 @@ impl Request {
             ("plan", theirs.plan.clone(), self.plan.clone()),
             ("selection", only(theirs), only(self)),
             ("CPU list", cpus(theirs), cpus(self)),
+            ("study", study(theirs), study(self)),
         ]
         .into_iter()
         .find(|(_, theirs, ours)| theirs != ours)
@@ -222,6 +230,7 @@ pub fn request_of(dir: &Path) -> Result<Option<Request>, DirectoryError> {
             config_sha256,
             only,
             cpus,
+            study,
             ..
         }) => Ok(Some(Request {
             system,
@@ -229,6 +238,7 @@ pub fn request_of(dir: &Path) -> Result<Option<Request>, DirectoryError> {
             config_sha256,
             only,
             cpus,
+            study,
         })),
         _ => Err(DirectoryError::Foreign {
             path: dir.to_owned(),
@@ -372,6 +382,7 @@ impl RunDirectory {
             only: request.only.clone(),
             cpus: request.cpus.clone(),
             order_seed: order_seed.clone(),
+            study: request.study.clone(),
         })?;
         sync_dir(dir).map_err(io(dir, "synced"))?;
         Ok((
@@ -403,6 +414,7 @@ impl RunDirectory {
             only,
             cpus,
             order_seed,
+            study,
         }) = chain.lines.first().map(|line| line.event.clone())
         else {
             return Err(DirectoryError::Foreign {
@@ -432,6 +444,7 @@ impl RunDirectory {
                     config_sha256,
                     only,
                     cpus,
+                    study,
                 },
                 _lock: lock,
             },
@@ -579,6 +592,7 @@ mod tests {
             config_sha256: "00".into(),
             only: None,
             cpus: None,
+            study: None,
         }
     }
 

@@ -7,10 +7,12 @@
 
 mod compare;
 mod describe;
+mod fit;
 mod sum;
 mod timing;
 
 pub use compare::{holm, noise_floor, welch, Welch, WelchError};
 pub use describe::{mad, median, quantile, sorted, student_t_975, tukey};
+pub use fit::{fit, LEAST_SIZES};
 pub use sum::exact_sum;
 pub use timing::{derive_timing, TimingInput};

@@ -166,13 +166,21 @@ fn isolation(job: &Job) -> Isolation {
         landlock: true,
         seccomp: true,
         namespaces: true,
-        address_space_bytes: Some(ADDRESS_SPACE),
+        address_space_bytes: Some(ADDRESS_SPACE + message_bytes(&job.task)),
         // A backstop: the time limit comes first unless the orchestrator is gone.
         cpu_seconds: Some(2 * job.limit.as_secs() + 60),
         file_bytes: match job.file {
             Some(_) => None,
             None => Some(0),
         },
+    }
+}
+
+/// What the message of a task may take beside everything else.
+fn message_bytes(task: &Task) -> u64 {
+    match task {
+        Task::Study(task) => task.size_bytes,
+        _ => 0,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a worker can be asked to do with a loaded library, one file a task.
 
 mod calibrate;
+mod generate;
 mod inputs;
 mod measure;
 mod memory;
@@ -11,6 +12,7 @@ mod single;
 mod study;
 
 pub use calibrate::calibrate;
+pub use generate::generate;
 pub use inputs::{Inputs, KeyPair, Messages, Signatures};
 pub use measure::{measure, Meters};
 pub use memory::{memory, MemoryTask};

@@ -6,7 +6,7 @@ use super::message::{FileCost, FileMessage, UNREADABLE};
 use crate::error::{Result, WorkerError};
 use crate::library::Candidate;
 use crate::memory::{Guarded, OnStack};
-use protocol::{Measured, Operation, StudyOutcome, StudyTask};
+use protocol::{Measured, Operation, StudyOutcome, StudyTask, STUDY_KEYS};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::fs::File;
@@ -48,42 +48,70 @@ struct Point<'a> {
 }
 
 impl Point<'_> {
+    /// Signs with several keys in turn where one call is cheap: how often a signature is rejected
+    /// depends on key and message, and the message is the file.
     fn sign(&mut self, mut attempt: Attempt<'_>) -> Result<StudyOutcome> {
         let (on, candidate) = (attempt.on, attempt.candidate);
-        let mut key = attempt.inputs.key(on)?;
-        let mut sn = candidate.sn_buffer()?;
+        let mut pairs = self.keys(&mut attempt)?;
         // The first signature of the stream, made for its digest: with equal randomness it is the
         // same in every mode, whatever the numbers of warm-ups and calls.
         attempt.inputs.start_random(on)?;
-        self.sign_once(on, candidate, &mut key, &mut sn)?;
+        let (key, sn) = &mut pairs[0];
+        self.sign_once(on, candidate, key, sn)?;
         let digest = const_hex::encode(Sha256::digest(sn.bytes()));
         attempt.inputs.start_random(on)?;
-        sn.lay_pattern();
-        let mut call = candidate.sign_call(&mut key.sk, &mut sn);
+        let count = pairs.len();
+        let mut calls: Vec<_> = pairs
+            .iter_mut()
+            .map(|(key, sn)| {
+                sn.lay_pattern();
+                candidate.sign_call(&mut key.sk, sn)
+            })
+            .collect();
         let message = &self.message;
         let mut before = FileCost::default();
+        let mut last = 0;
         let timed = attempt.run(
             "sig_sign",
             &mut |_| {
                 before = message.borrow().cost();
                 Ok(())
             },
-            |_| match message.borrow_mut().get() {
-                Some(message) => call.call(on, message),
-                None => UNREADABLE,
+            |number| {
+                last = number as usize % count;
+                match message.borrow_mut().get() {
+                    Some(message) => calls[last].call(on, message),
+                    None => UNREADABLE,
+                }
             },
         )?;
         let cost = self.cost_since(before);
         let used = Used {
             messages: 1,
-            keys: 1,
-            signature_bytes: call.returned(),
+            keys: count as u64,
+            signature_bytes: calls[last].returned(),
         };
         let measured = attempt.measured(timed, used)?;
-        call.accept()?;
-        self.must_verify(on, candidate, &mut key, &mut sn)?;
+        calls.into_iter().try_for_each(|call| call.accept())?;
+        let (key, sn) = &mut pairs[last];
+        self.must_verify(on, candidate, key, sn)?;
         let measured = attempt.checked(measured)?;
         self.outcome(measured, cost, Some(digest))
+    }
+
+    /// Keys to sign with, each with a place for its signature; no more than there are calls.
+    fn keys(&self, attempt: &mut Attempt<'_>) -> Result<Vec<(KeyPair, Guarded)>> {
+        let (on, candidate, task) = (attempt.on, attempt.candidate, attempt.task);
+        let count = match task.inputs.prepared_key {
+            Some(_) => 1, // one key is expensive
+            None => (u64::from(task.warmups) + task.iterations).min(STUDY_KEYS),
+        };
+        let mut pairs = vec![(attempt.inputs.key(on)?, candidate.sn_buffer()?)];
+        for number in 1..count {
+            let key = attempt.inputs.next_key(on, number)?;
+            pairs.push((key, candidate.sn_buffer()?));
+        }
+        Ok(pairs)
     }
 
     fn verify(&mut self, mut attempt: Attempt<'_>) -> Result<StudyOutcome> {

@@ -6,13 +6,26 @@ use crate::process::End;
 use crate::worker::{Answer, Ending};
 use protocol::{Body, FailureCode, Measured};
 
-/// The attempt of an answer, without flags; with what was measured if it ended well.
-pub fn of(answer: &Answer, session: u32) -> Result<(Attempt, Option<&Measured>), PhaseError> {
-    let measured = match (&answer.ending, &answer.body) {
-        (Ending::Done, Some(Body::Measured(measured))) => Some(measured.as_ref()),
+/// What was measured, of the answer to a measure task.
+pub fn of_measure(body: &Body) -> Option<&Measured> {
+    match body {
+        Body::Measured(measured) => Some(measured),
+        _ => None,
+    }
+}
+
+/// The attempt of an answer, without flags; with what was measured if it ended well. `figures` takes
+/// that out of the body, `None` for an answer to something else.
+pub fn of(
+    answer: &Answer,
+    session: u32,
+    figures: fn(&Body) -> Option<&Measured>,
+) -> Result<(Attempt, Option<&Measured>), PhaseError> {
+    let measured = match &answer.ending {
+        Ending::Done => answer.body.as_ref().and_then(figures),
         _ => None,
     };
-    let (exit, detail) = ending(answer)?;
+    let (exit, detail) = ending(answer, measured.is_some())?;
     let mut attempt = match measured {
         Some(measured) => of_answer(measured),
         None => empty(exit),
@@ -27,9 +40,9 @@ pub fn of(answer: &Answer, session: u32) -> Result<(Attempt, Option<&Measured>),
     Ok((attempt, measured))
 }
 
-fn ending(answer: &Answer) -> Result<(Exit, Option<String>), PhaseError> {
+fn ending(answer: &Answer, measured: bool) -> Result<(Exit, Option<String>), PhaseError> {
     Ok(match &answer.ending {
-        Ending::Done if matches!(answer.body, Some(Body::Measured(_))) => (Exit::Ok, None),
+        Ending::Done if measured => (Exit::Ok, None),
         Ending::Done => (Exit::Crash, Some("it answered something else".into())),
         Ending::Timeout(seconds) => (Exit::Timeout, Some(format!("killed after {seconds} s"))),
         // Nobody but the machine sends it (out of memory) or a person: the attempt says nothing of the

@@ -187,7 +187,8 @@ fn uncalibrated(context: &Context) -> PlanRecord {
     }
 }
 
-fn new_record(
+/// A record without attempts.
+pub fn new_record(
     context: &Context,
     row: &Row,
     operation: Operation,
@@ -237,7 +238,7 @@ fn fail(
 }
 
 /// Adds the attempts that were begun and have left nothing: the orchestrator ended before them.
-fn mark_cut_off(record: &mut TimingRecord, begun: &[Begun]) -> bool {
+pub fn mark_cut_off(record: &mut TimingRecord, begun: &[Begun]) -> bool {
     let mut marked = false;
     for start in begun {
         let Some(slot) = record.trials.get_mut(start.trial as usize) else {

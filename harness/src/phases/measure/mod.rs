@@ -6,12 +6,12 @@
 //!
 //! Under emulation an operation is run once to see that it works; no time is recorded.
 
-mod attempt;
-mod disturb;
-mod item;
-mod order;
-mod record;
-mod slots;
+pub(super) mod attempt;
+pub(super) mod disturb;
+pub(super) mod item;
+pub(super) mod order;
+pub(super) mod record;
+pub(super) mod slots;
 
 use super::context::{Context, PhaseError};
 use super::{inputs, together, Lane};
@@ -175,7 +175,7 @@ async fn run_attempt(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Resu
     let answer = ask(context, item, task, Some(item.cpu)).await?;
     let outside = before.until(&Seen::of(&root, context, item.cpu), &answer);
     let mut record = item.record.borrow_mut();
-    let (mut attempt, measured) = attempt::of(&answer, context.session())?;
+    let (mut attempt, measured) = attempt::of(&answer, context.session(), attempt::of_measure)?;
     attempt.steal = outside.steal;
     if let Some(measured) = measured {
         let normal = Normal {
@@ -243,14 +243,14 @@ async fn task(
 }
 
 /// Counters of the machine at one moment.
-struct Seen {
+pub(super) struct Seen {
     steal: Option<u64>,
     sibling_busy: Option<u64>,
     throttled: Option<u64>,
 }
 
 impl Seen {
-    fn of(root: &Root, context: &Context, cpu: u32) -> Self {
+    pub(super) fn of(root: &Root, context: &Context, cpu: u32) -> Self {
         let siblings = context.siblings.get(&cpu).map_or(&[][..], Vec::as_slice);
         Seen {
             steal: facts::steal_ticks(root, cpu),
@@ -262,7 +262,7 @@ impl Seen {
         }
     }
 
-    fn until(&self, after: &Seen, answer: &Answer) -> Outside {
+    pub(super) fn until(&self, after: &Seen, answer: &Answer) -> Outside {
         let more = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
         Outside {
             elapsed: answer.outcome.elapsed,
@@ -303,7 +303,7 @@ async fn functional(context: &Context<'_>, items: &[Item<'_>]) -> Result<(), Pha
 
 async fn run_once(context: &Context<'_>, item: &Item<'_>) -> Result<(), PhaseError> {
     let answer = ask(context, item, task(context, item, 0, None).await?, None).await?;
-    let (attempt, measured) = attempt::of(&answer, context.session())?;
+    let (attempt, measured) = attempt::of(&answer, context.session(), attempt::of_measure)?;
     let mut record = item.record.borrow_mut();
     record.trials = Vec::new();
     record.head.sessions = context.sessions.last().cloned().into_iter().collect();

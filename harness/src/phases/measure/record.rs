@@ -108,6 +108,19 @@ pub fn add(
     session: &SessionRef,
     rules: &Rules,
 ) {
+    put(record, trial, attempt, measured, session, rules);
+    settle(record, rules);
+}
+
+/// [`add`] without what follows from it.
+pub fn put(
+    record: &mut TimingRecord,
+    trial: u32,
+    attempt: Attempt,
+    measured: Option<&Measured>,
+    session: &SessionRef,
+    rules: &Rules,
+) {
     if let Some(measured) = measured.filter(|_| attempt.exit == Exit::Ok) {
         note(record, trial, measured, rules);
     }
@@ -117,7 +130,6 @@ pub fn add(
     let slot = &mut record.trials[trial as usize];
     slot.attempts.push(attempt);
     slot.counted = slots::counted(&slot.attempts);
-    settle(record, rules);
 }
 
 /// What is the same for all attempts, and the seeds of this one.
@@ -157,6 +169,14 @@ pub fn note_inputs(record: &mut TimingRecord, trial: u32, measured: &Measured) {
 
 /// Status, derived values and reasons, from what the slots hold now.
 pub fn settle(record: &mut TimingRecord, rules: &Rules) {
+    let reasons = derive(record, rules);
+    let known = Known::of(record, &reasons);
+    evidence::explain_with(record, |pointer| known.reason(pointer));
+}
+
+/// Status and derived values, from what the slots hold now; returns the reasons of those that are
+/// missing, by field.
+pub fn derive(record: &mut TimingRecord, rules: &Rules) -> BTreeMap<String, Reason> {
     (record.head.status, record.head.reason) = slots::status(&record.trials, rules.repeats);
     let overhead = record.cycle_source.overhead.as_ref();
     let input = TimingInput {
@@ -172,7 +192,8 @@ pub fn settle(record: &mut TimingRecord, rules: &Rules) {
         Some((derived, reasons)) => (Some(derived), reasons),
         None => (None, BTreeMap::new()),
     };
-    explain(record, derived, &reasons);
+    record.derived = derived;
+    reasons
 }
 
 /// Sets the derived values, and a reason for each null.
@@ -182,25 +203,31 @@ pub fn explain(
     reasons: &BTreeMap<String, Reason>,
 ) {
     record.derived = derived;
-    let known = Known {
-        derived: reasons,
-        source: record.cycle_source.kind,
-        no_counter: record.cycle_source.reason.clone(),
-        status: record.head.reason.clone(),
-    };
+    let known = Known::of(record, reasons);
     evidence::explain_with(record, |pointer| known.reason(pointer));
 }
 
-/// What the record knows about its nulls.
-struct Known<'a> {
+/// What a record knows about its nulls.
+pub struct Known<'a> {
     derived: &'a BTreeMap<String, Reason>,
     source: SourceKind,
     no_counter: Option<Reason>,
     status: Option<Reason>,
 }
 
-impl Known<'_> {
-    fn reason(&self, pointer: &str) -> Option<Reason> {
+impl<'a> Known<'a> {
+    /// What `record` knows; `derived` are the reasons of its derived values, by field.
+    pub fn of(record: &TimingRecord, derived: &'a BTreeMap<String, Reason>) -> Self {
+        Known {
+            derived,
+            source: record.cycle_source.kind,
+            no_counter: record.cycle_source.reason.clone(),
+            status: record.head.reason.clone(),
+        }
+    }
+
+    /// The reason of the null at a JSON pointer, where it is known better than by its key.
+    pub fn reason(&self, pointer: &str) -> Option<Reason> {
         let field = pointer.strip_prefix("/derived/");
         if let Some(known) = field.and_then(|field| self.derived.get(field)) {
             return Some(known.clone());

@@ -1,14 +1,30 @@
-//! Bars on a logarithmic axis: means that span decades.
+//! Bars: on a logarithmic axis for means that span decades, from 0 for percents.
 
 use super::{chart, colour_of, Axis, Group, Row, Side, INK, WIDTH};
 
 /// A chart of positive values; `unit` names what the axis counts, `text` writes a power of ten.
 pub fn bars(groups: &[Group<Row>], unit: &str, text: impl Fn(f64) -> String) -> String {
-    let values = groups
-        .iter()
-        .flat_map(|g| g.rows.iter().map(|row| row.value));
     let title = format!("{unit}, logarithmic; shorter is better");
-    let axis = Axis::decades(values, title, text);
+    let axis = Axis::decades(values(groups), title, text);
+    draw(groups, &axis)
+}
+
+/// A chart of percents on an axis from 0, where the line at 100 stands out; neither end is better.
+pub fn percents(groups: &[Group<Row>], unit: &str) -> String {
+    let most = values(groups).fold(100.0, f64::max);
+    let axis = Axis::linear(0.0, most * 1.1, 100.0, unit.to_owned(), |v| {
+        format!("{v:.0}%")
+    });
+    draw(groups, &axis)
+}
+
+fn values(groups: &[Group<Row>]) -> impl Iterator<Item = f64> + '_ {
+    groups
+        .iter()
+        .flat_map(|g| g.rows.iter().map(|row| row.value))
+}
+
+fn draw(groups: &[Group<Row>], axis: &Axis) -> String {
     let coloured: Vec<Group<(Row, &str)>> = groups
         .iter()
         .map(|group| Group {
@@ -23,10 +39,10 @@ pub fn bars(groups: &[Group<Row>], unit: &str, text: impl Fn(f64) -> String) -> 
     chart(
         &coloured,
         |(row, _)| &row.label,
-        &axis,
+        axis,
         &[],
         |canvas, (row, operation), y| {
-            let end = canvas.x(&axis, row.value);
+            let end = canvas.x(axis, row.value);
             let colour = colour_of(operation);
             canvas.rectangle(
                 (canvas.left, y - 9),
@@ -41,6 +57,22 @@ pub fn bars(groups: &[Group<Row>], unit: &str, text: impl Fn(f64) -> String) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percents_have_a_line_at_a_hundred_and_room_for_more() {
+        let rows = vec![Row {
+            label: "a".into(),
+            value: 150.0,
+            text: "150.0%".into(),
+        }];
+        let groups = [Group {
+            title: "sign".into(),
+            rows,
+        }];
+        let svg = percents(&groups, "percent of one core");
+        assert!(svg.contains("100%") && svg.contains("150.0%"), "{svg}");
+        assert!(!svg.contains("better"));
+    }
 
     #[test]
     fn the_same_values_give_the_same_bytes_and_names_are_escaped() {

@@ -9,11 +9,13 @@
 mod axis;
 mod bars;
 mod dots;
+mod lines;
 mod ratios;
 mod stacks;
 
-pub use bars::bars;
+pub use bars::{bars, percents};
 pub use dots::{dots, DotRow, Mark};
+pub use lines::{lines, Scale, Series};
 pub use ratios::{ratios, RatioRow};
 pub use stacks::{stacks, StackRow};
 

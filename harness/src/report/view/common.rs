@@ -295,8 +295,12 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Ids of the candidates that have a page: those with a row that is shown.
+/// Ids of the candidates that have a page: those with a row that is shown. A study has one page for
+/// all.
 pub fn candidates_with_page(campaign: &CampaignFile) -> BTreeSet<String> {
+    if campaign.study.is_some() {
+        return BTreeSet::new();
+    }
     let shown = campaign.rows.iter().filter(|row| {
         let left_out = |reason| is_left_out(row.status, reason);
         !row.reason.as_ref().is_some_and(left_out)

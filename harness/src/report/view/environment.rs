@@ -9,19 +9,22 @@ use std::collections::BTreeSet;
 
 /// The table of a candidate's page; only the CPUs that its records name are in it.
 pub(super) fn table(rows: &Rows, notes: &mut Notes) -> Table {
-    let dataset = rows.dataset;
-    let cpus = cpus(rows);
+    table_of(rows.dataset, &cpus(rows), notes)
+}
+
+/// The table of a dataset with these CPUs.
+pub(super) fn table_of(dataset: &Dataset, cpus: &BTreeSet<u32>, notes: &mut Notes) -> Table {
     let mut table = Table::with(&["item", "value"]);
     let mut item = |name: &str, value: Option<String>, reason: &str| {
         let value = Cell::or_missing(value, notes, reason);
         table.rows.push(vec![Cell::text(name), value]);
     };
     let each = |fact: &dyn Fn(&EnvironmentFile) -> Option<String>| distinct(dataset, fact);
-    item("processor", processor(dataset, &cpus), NOT_FOUND);
+    item("processor", processor(dataset, cpus), NOT_FOUND);
     if let Some(machine) = each(&|e| e.stable.machine.clone()) {
         item("machine", Some(machine), NOT_FOUND);
     }
-    item("clock", clock(dataset, &cpus), NOT_FOUND);
+    item("clock", clock(dataset, cpus), NOT_FOUND);
     item(
         "memory",
         each(&|e| e.stable.memory_total_kib.map(format::mib_of_kib)),

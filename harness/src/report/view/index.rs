@@ -15,6 +15,8 @@ pub struct IndexPage {
     pub frame: Frame,
     /// One row per candidate.
     pub candidates: Table,
+    /// Stem of the only page of a study; none for a campaign.
+    pub study: Option<String>,
     /// Security targets that have a ranking, bits.
     pub targets: Vec<u32>,
     /// Name of the plan.
@@ -42,7 +44,7 @@ impl IndexPage {
         ]);
         for candidate in &dataset.campaign.candidates {
             let rows = Rows::of(dataset, candidate);
-            if rows.shown.is_empty() {
+            if rows.shown.is_empty() || dataset.campaign.study.is_some() {
                 continue;
             }
             candidates.rows.push(row(&rows, &mut notes));
@@ -51,6 +53,10 @@ impl IndexPage {
         IndexPage {
             frame: Frame::new(dataset, place, None, |_| Some("index.md".to_owned())),
             candidates,
+            study: campaign
+                .study
+                .as_ref()
+                .map(|_| super::STUDY_PAGE.to_owned()),
             targets: super::targets(&dataset.campaign),
             plan: campaign.plan.as_ref().map(|plan| plan.name.clone()),
             started: campaign.started_utc.clone(),

@@ -65,7 +65,7 @@ pub enum JournalEvent {
         order_seed: String,
         /// What is studied; left out of a campaign.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        study: Option<StudySettings>,
+        study: Option<Box<StudySettings>>,
     },
     /// A start or a resume.
     SessionBegun {

@@ -238,7 +238,7 @@ pub fn request_of(dir: &Path) -> Result<Option<Request>, DirectoryError> {
             config_sha256,
             only,
             cpus,
-            study,
+            study: study.map(|study| *study),
         })),
         _ => Err(DirectoryError::Foreign {
             path: dir.to_owned(),
@@ -382,7 +382,7 @@ impl RunDirectory {
             only: request.only.clone(),
             cpus: request.cpus.clone(),
             order_seed: order_seed.clone(),
-            study: request.study.clone(),
+            study: request.study.clone().map(Box::new),
         })?;
         sync_dir(dir).map_err(io(dir, "synced"))?;
         Ok((
@@ -444,7 +444,7 @@ impl RunDirectory {
                     config_sha256,
                     only,
                     cpus,
-                    study,
+                    study: study.map(|study| *study),
                 },
                 _lock: lock,
             },

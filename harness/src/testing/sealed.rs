@@ -314,7 +314,7 @@ impl Writer<'_> {
                 only: None,
                 cpus: None,
                 order_seed: "0".repeat(32),
-                study: campaign.study.clone(),
+                study: campaign.study.clone().map(Box::new),
             },
             JournalEvent::SessionBegun {
                 session: 0,

@@ -348,7 +348,7 @@ mod tests {
     fn a_file_without_permission_cannot_be_read() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "x").unwrap();
-        std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o000)).unwrap();
         // Who may read everything is not stopped by a mode.
         match nix::unistd::geteuid().is_root() {
             true => assert_eq!(inspect(file.path()).unwrap().bytes, 1),

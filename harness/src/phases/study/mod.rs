@@ -353,7 +353,12 @@ async fn task(
 /// The first signature of each parameter set, operation, size and trial: modes that sign the file
 /// itself must agree in it, whatever the code and the build.
 #[derive(Debug, Default)]
-struct Signatures(RefCell<BTreeMap<(String, Operation, u64, u32), (String, String)>>);
+struct Signatures(RefCell<BTreeMap<Signed, Signature>>);
+
+/// Parameter set, operation, bytes of the message, trial.
+type Signed = (String, Operation, u64, u32);
+/// SHA-256 of the first signature, and who made it.
+type Signature = (String, String);
 
 impl Signatures {
     /// Takes over what an earlier session has measured.

@@ -151,10 +151,8 @@ pub fn point<'a>(
     let mut record = match known {
         Some(stored) => stored.value,
         None => {
-            let (call_s, key_s) = match costs(context, &key)? {
-                Ok(costs) => costs,
-                Err(_) => (0.0, 0.0), // said below
-            };
+            // What has no costs is not measured, which is said below.
+            let (call_s, key_s) = costs(context, &key)?.unwrap_or((0.0, 0.0));
             let plan =
                 plan::study_point(context.plan, key.operation, key.size_bytes, call_s, key_s);
             let mut timing = new_record(context, key.row, key.operation, false, &kat, plan, &timed);

@@ -24,6 +24,16 @@ pub struct Figures {
 /// A measured value and how it is written.
 type Value = (fn(&StudyRecord) -> Option<f64>, fn(f64) -> String);
 
+/// A figure of levels: name of the file, title, axis, value, and how powers of ten are written on a
+/// logarithmic axis (`None`: percents).
+type Level = (
+    &'static str,
+    &'static str,
+    &'static str,
+    Value,
+    Option<fn(f64) -> String>,
+);
+
 const TIME: Value = (mean_s, format::time);
 const CPU: Value = (cpu, percent);
 const MEMORY: Value = (peak, megabytes);
@@ -133,7 +143,7 @@ pub fn figures(data: &Data, charts: &mut Charts) -> Figures {
         push(&mut all.by_size, 1, title, chart);
     }
     let at = data.level_size();
-    let levels: [(&str, &str, &str, Value, Option<fn(f64) -> String>); 3] = [
+    let levels: [Level; 3] = [
         (
             "time",
             "time",

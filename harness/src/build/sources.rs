@@ -3,7 +3,7 @@
 use super::crates::SourceCrates;
 use super::error::RowError;
 use super::names::Names;
-use crate::config::Code;
+use crate::config::{paths, Code};
 use std::path::{Path, PathBuf};
 
 /// A file for the compiler.
@@ -84,21 +84,10 @@ fn base<'p>(
 
 /// The files below `base` that match; none is an error.
 fn matches(base: &Path, rest: &str, pattern: &str) -> Result<Vec<PathBuf>, RowError> {
-    let wrong = |cause: String| RowError::Pattern {
+    let found = paths::files(base, rest).map_err(|error| RowError::Pattern {
         pattern: pattern.to_owned(),
-        cause,
-    };
-    let base = base
-        .to_str()
-        .ok_or_else(|| wrong("its folder's path is not UTF-8".to_owned()))?;
-    let whole = format!("{}/{rest}", glob::Pattern::escape(base));
-    let mut found = Vec::new();
-    for path in glob::glob(&whole).map_err(|e| wrong(e.to_string()))? {
-        let path = path.map_err(|e| wrong(e.to_string()))?;
-        if path.is_file() {
-            found.push(path);
-        }
-    }
+        cause: error.to_string(),
+    })?;
     match found.is_empty() {
         true => Err(RowError::NoSource {
             pattern: pattern.to_owned(),

@@ -59,24 +59,13 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// SHA-256 as 64 lower-case hex digits.
-pub use crate::hash::sha256 as sha256_hex;
-
-/// SHA-256 of a file, read in pieces.
-pub fn sha256_file(path: &Path) -> Result<String, StoreError> {
-    hash::sha256_file(path).map_err(|source| StoreError::Read {
-        path: path.to_owned(),
-        source,
-    })
-}
-
 /// Puts `bytes` at `path`, making its folders; returns their SHA-256.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<String, StoreError> {
     put(path, bytes).map_err(|source| StoreError::Write {
         path: path.to_owned(),
         source,
     })?;
-    Ok(sha256_hex(bytes))
+    Ok(hash::sha256(bytes))
 }
 
 /// Puts `value` at `path` as indented JSON with a line end; returns the SHA-256 of the file.
@@ -179,7 +168,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b/c.json");
         let first = write_json(&path, &["one"]).unwrap();
-        assert_eq!(first, sha256_file(&path).unwrap());
+        assert_eq!(first, hash::sha256_file(&path).unwrap());
         let second = write_json(&path, &["two"]).unwrap();
         assert_ne!(first, second);
         assert_eq!(read_json::<Vec<String>>(&path).unwrap(), ["two"]);

@@ -11,6 +11,7 @@
 //! | `html.rs` | HTML from the Markdown of a page |
 //! | `chart/` | charts as SVG |
 //! | `pages.rs` | which pages there are, and their files |
+//! | `png.rs` | charts as PNG files, on request |
 //! | `comparison.rs` | page and data of a comparison |
 //! | `check.rs` | pages that are there against those that a dataset gives |
 //! | `site.rs` | where the pages of a run or a dataset stand |
@@ -22,6 +23,7 @@ pub mod escape;
 pub mod format;
 pub mod html;
 mod pages;
+pub mod png;
 pub mod site;
 pub mod table;
 pub mod templates;

@@ -44,6 +44,9 @@ pub enum ReportError {
     /// A template.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// A chart as PNG.
+    #[error(transparent)]
+    Png(#[from] super::png::PngError),
     /// A page that cannot be written.
     #[error("cannot write the page `{}`: make room there, or make the place writable", .path.display())]
     Write {

@@ -49,6 +49,8 @@ pub struct CandidatePage {
     pub sizes: Table,
     /// Verdict on symmetric primitives.
     pub symmetric_verdict: Option<String>,
+    /// What became of the cost of the wrappers: `subtracted`, `contained`, or `unknown` for published cells.
+    pub symmetric_wrappers: &'static str,
     /// Symmetric share.
     pub symmetric: Option<Table>,
     /// Chart of the symmetric share.
@@ -130,6 +132,7 @@ impl CandidatePage {
             isolated: memory::isolated(&rows, &mut notes),
             sizes: printed("sizes").unwrap_or_else(|| sizes::table(&rows, place, &mut notes)),
             symmetric_verdict: symmetric::verdict(&rows),
+            symmetric_wrappers: symmetric::wrappers(&rows),
             symmetric: printed("symmetric").or_else(|| symmetric::table(&rows, &mut notes)),
             symmetric_chart: charts::symmetric(&rows, charts),
             evidence: evidence(&rows, place),

@@ -21,6 +21,16 @@ pub(super) fn verdict(rows: &Rows) -> Option<String> {
     }
 }
 
+/// What became of the cost of the wrappers in the shares of a candidate.
+pub(super) fn wrappers(rows: &Rows) -> &'static str {
+    let mut measured = profiles(rows).map(|profile| profile.wrapper_cost_ticks.is_some());
+    match measured.next() {
+        None => "unknown",
+        Some(first) if first && measured.all(|other| other) => "subtracted",
+        Some(_) => "contained",
+    }
+}
+
 /// Why a candidate has no verdict.
 pub(super) fn why_no_verdict(rows: &Rows) -> String {
     match (rows.dataset.cells.is_some(), rows.shown.first()) {

@@ -1,8 +1,11 @@
 //! A run or a dataset, read as a whole: what `report`, `compare` and `export` work from.
 //!
 //! Reading is tolerant of unfinished runs (a phase that has not begun has no files), but not of
-//! damage: a file that does not parse is an error with its path. `audit` does not use this module.
+//! damage: a file that does not parse is an error with its path. `audit` does not use this module; this
+//! one uses its careful way to open files, because a dataset may be anybody's.
 
+use crate::audit::files;
+use crate::evidence::seal;
 use crate::evidence::store::{self, StoreError};
 use crate::evidence::{
     BuildFile, BuildRow, CalibrateEvidence, CampaignFile, CellsFile, EnvironmentFile, FitEvidence,
@@ -81,6 +84,14 @@ pub enum DatasetError {
     /// A file that cannot be read or understood.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A file that is no evidence: a link, a pipe, or larger than evidence can be.
+    #[error("`{}` is no file of a dataset: {why}", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        why: String,
+    },
     /// A folder that cannot be listed.
     #[error("cannot list `{}`", .path.display())]
     List {
@@ -98,7 +109,7 @@ impl Dataset {
         if !campaign_path.is_file() {
             return Err(DatasetError::NotADataset(path.to_owned()));
         }
-        let campaign: CampaignFile = store::read_json(&campaign_path)?;
+        let campaign = entry::<CampaignFile>(path, "campaign.json".into())?.value;
         if campaign.schema != crate::evidence::SCHEMA {
             return Err(DatasetError::Version {
                 path: campaign_path,
@@ -140,7 +151,10 @@ impl Dataset {
                 |v: &FitEvidence| (&v.head, v.operation),
             ),
             cells: optional(path, "cells.json")?,
-            seal: read_seal(path),
+            seal: path
+                .canonicalize()
+                .ok()
+                .and_then(|dir| seal::read_seal(&dir)),
         })
     }
 
@@ -169,15 +183,6 @@ impl Dataset {
     }
 }
 
-/// `<directory>.seal`: the seal, where there is one.
-fn read_seal(path: &Path) -> Option<String> {
-    let path = path.canonicalize().ok()?;
-    let mut name = path.file_name()?.to_owned();
-    name.push(".seal");
-    let text = std::fs::read_to_string(path.with_file_name(name)).ok()?;
-    text.split_whitespace().next().map(str::to_owned)
-}
-
 fn optional<T: DeserializeOwned>(
     root: &Path,
     file: &str,
@@ -191,14 +196,15 @@ fn optional<T: DeserializeOwned>(
 
 fn entry<T: DeserializeOwned>(root: &Path, file: PathBuf) -> Result<Entry<T>, DatasetError> {
     let path = root.join(&file);
-    let bytes = std::fs::read(&path).map_err(|source| StoreError::Read {
+    let below = file.to_string_lossy();
+    let bytes = files::read(root, &below, files::LARGEST).map_err(|why| DatasetError::Foreign {
         path: path.clone(),
-        source,
+        why,
     })?;
     let value =
         serde_json::from_slice(&bytes).map_err(|source| StoreError::Parse { path, source })?;
     Ok(Entry {
-        file: file.to_string_lossy().into_owned(),
+        file: below.into_owned(),
         sha256: crate::hash::sha256(&bytes),
         value,
     })

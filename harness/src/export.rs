@@ -2,20 +2,19 @@
 //! units in the header, nothing where a value is missing. Numbers are those of the evidence, unrounded.
 
 use crate::dataset::{Dataset, Entry};
+use crate::evidence::store::{self, StoreError};
 use crate::evidence::{Attempt, Cell, CellTable, CellsFile, Head, TimingRecord};
 use std::path::{Path, PathBuf};
 
-/// A table cannot be written.
+/// Tables cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
+    /// Somebody's tables are there already.
+    #[error("`{}` is there already, and nothing was written: name another folder with --to, or say --overwrite", .0.display())]
+    Exists(PathBuf),
     /// The file system refuses.
-    #[error("cannot write `{}`: is the folder there, and may you write to it?", .path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: csv::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] StoreError),
 }
 
 /// A table in memory.
@@ -29,6 +28,19 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+impl Table {
+    /// As comma-separated values (RFC 4180, but lines end in LF).
+    pub fn csv(&self) -> Vec<u8> {
+        const MEMORY: &str = "rows are as long as the header, and memory takes them";
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(&self.header).expect(MEMORY);
+        for row in &self.rows {
+            writer.write_record(row).expect(MEMORY);
+        }
+        writer.into_inner().expect(MEMORY)
+    }
+}
+
 /// All tables of a dataset; those without rows are there too, so that readers find every file.
 pub fn tables(dataset: &Dataset) -> Vec<Table> {
     vec![
@@ -40,25 +52,26 @@ pub fn tables(dataset: &Dataset) -> Vec<Table> {
     ]
 }
 
-/// Writes all tables as `<name>.csv` into a folder; returns the files.
-pub fn write(dataset: &Dataset, folder: &Path) -> Result<Vec<PathBuf>, ExportError> {
-    let mut files = Vec::new();
-    for table in tables(dataset) {
-        let path = folder.join(format!("{}.csv", table.name));
-        let failed = |source| ExportError::Write {
-            path: path.clone(),
-            source,
-        };
-        std::fs::create_dir_all(folder).map_err(|error| failed(error.into()))?;
-        let mut writer = csv::Writer::from_path(&path).map_err(failed)?;
-        writer.write_record(&table.header).map_err(failed)?;
-        for row in &table.rows {
-            writer.write_record(row).map_err(failed)?;
-        }
-        writer.flush().map_err(|error| failed(error.into()))?;
-        files.push(path);
+/// Writes all tables as `<name>.csv` into a folder; returns the files. Each is whole or not there, and
+/// without `overwrite` none takes the place of a file that is there.
+pub fn write(
+    dataset: &Dataset,
+    folder: &Path,
+    overwrite: bool,
+) -> Result<Vec<PathBuf>, ExportError> {
+    let path = |table: &Table| folder.join(format!("{}.csv", table.name));
+    let tables = tables(dataset);
+    let there = tables.iter().map(path).find(|path| path.exists());
+    if let Some(path) = there.filter(|_| !overwrite) {
+        return Err(ExportError::Exists(path));
     }
-    Ok(files)
+    tables
+        .iter()
+        .map(|table| {
+            store::write_atomic(&path(table), &table.csv())?;
+            Ok(path(table))
+        })
+        .collect()
 }
 
 /// A value or nothing.
@@ -109,6 +122,7 @@ fn records(dataset: &Dataset) -> Table {
         "reason",
         "cpu",
         "cycle_source",
+        "no_cycles_reason",
         "trials",
         "iterations",
         "warmups",
@@ -171,6 +185,7 @@ fn record(entry: &Entry<TimingRecord>) -> Vec<String> {
         cell(head.reason.as_ref().map(|r| r.code.word())),
         cell(record.cpu),
         record.cycle_source.kind.name().to_owned(),
+        cell(record.cycle_source.reason.as_ref().map(|r| r.code.word())),
         record.plan.trials.to_string(),
         record.plan.iterations.to_string(),
         record.plan.warmups.to_string(),

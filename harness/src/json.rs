@@ -294,6 +294,7 @@ impl<'a> Parser<'a> {
             let key = self.string()?;
             if repeated(&members, &mut many, key) {
                 self.at = start;
+                self.path.push(Step::Key(key));
                 return Err(Fault::Duplicate(key.decode().into_owned()));
             }
             self.blanks();
@@ -631,8 +632,12 @@ mod tests {
     #[test]
     fn what_readers_disagree_about_is_refused_with_its_place() {
         for (text, pointer, fault) in [
-            (r#"{"a":{"x":1,"x":1}}"#, "/a", Fault::Duplicate("x".into())),
-            (r#"{"a":1,"\u0061":1}"#, "", Fault::Duplicate("a".into())),
+            (
+                r#"{"a":{"x":1,"x":1}}"#,
+                "/a/x",
+                Fault::Duplicate("x".into()),
+            ),
+            (r#"{"a":1,"\u0061":1}"#, "/a", Fault::Duplicate("a".into())),
             (r#"{"a":[0,1e400]}"#, "/a/1", Fault::Range("1e400".into())),
             (r#"[NaN]"#, "/0", Fault::Expected("a value")),
             (r#"[Infinity]"#, "/0", Fault::Expected("a value")),

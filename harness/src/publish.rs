@@ -4,7 +4,7 @@
 //! the manifest, and it names no path, host or user of the machine. A stated part of a run gets a new
 //! manifest, and its journal says of which whole it is a part.
 
-use crate::audit::text;
+use crate::audit::{files, text};
 use crate::evidence::journal::{self, Chain, Journal, JournalError, JournalEvent, JOURNAL};
 use crate::evidence::seal::{self, SealError, MANIFEST};
 use crate::evidence::store::{self, StoreError};
@@ -228,14 +228,14 @@ fn allowed(request: &Request, campaign: &CampaignFile) -> Result<(), PublishErro
 }
 
 fn manifest(run: &Path, chain: &Chain) -> Result<Vec<seal::Entry>, PublishError> {
-    let path = run.join(MANIFEST);
-    let text =
-        std::fs::read_to_string(&path).map_err(|source| StoreError::Read { path, source })?;
+    let changed = |why: String| PublishError::Changed {
+        path: run.to_owned(),
+        what: vec![format!("{MANIFEST}: {why}")],
+    };
+    let bytes = files::read(run, MANIFEST, files::LARGEST).map_err(changed)?;
+    let text = String::from_utf8(bytes).map_err(|error| changed(error.to_string()))?;
     if chain.sealed() != Some(&hash::sha256(text.as_bytes())) {
-        return Err(PublishError::Changed {
-            path: run.to_owned(),
-            what: vec![format!("{MANIFEST}: its digest is not in the sealing line")],
-        });
+        return Err(changed("its digest is not in the sealing line".to_owned()));
     }
     Ok(seal::parse_manifest(&text)?)
 }
@@ -455,11 +455,10 @@ enum Look {
 }
 
 fn copy_one(request: &Request, entry: &seal::Entry, to: &Path) -> Result<Look, StoreError> {
-    let bytes =
-        match crate::audit::files::read(request.run, &entry.path, crate::audit::files::LARGEST) {
-            Ok(bytes) => bytes,
-            Err(error) => return Ok(Look::Changed(format!("{}: {error}", entry.path))),
-        };
+    let bytes = match files::read(request.run, &entry.path, files::LARGEST) {
+        Ok(bytes) => bytes,
+        Err(error) => return Ok(Look::Changed(format!("{}: {error}", entry.path))),
+    };
     if hash::sha256(&bytes) != entry.sha256 {
         return Ok(Look::Changed(format!(
             "{}: its digest is not that of the manifest",

@@ -1,49 +1,13 @@
 //! `campaign audit`: a sound dataset holds, and every bad input is a finding with its place.
 
-use crate::support::{copy_tree, files, root};
+use crate::support::datasets::{seal_of, small};
+use crate::support::{files, root};
 use harness::audit::{audit, Report};
-use harness::testing::{sealed, Synthetic, SyntheticCandidate};
+use harness::testing::{sealed, Synthetic};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-
-/// A small sealed run of a registered system: one instance, all phases.
-fn small() -> &'static Path {
-    static RUN: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
-    let (_, dir) = RUN.get_or_init(|| {
-        let home = tempfile::tempdir().unwrap();
-        let dir = home.path().join("x86_1-guide-1");
-        let spec = Synthetic {
-            candidates: vec![SyntheticCandidate::new(
-                "sign-09",
-                "DOVE",
-                &[("dove_a_128", 128)],
-            )],
-            ..Synthetic::default()
-        };
-        sealed::write(&spec, &dir).unwrap();
-        (home, dir)
-    });
-    dir
-}
-
-/// A copy of a dataset with its seal.
-fn copy(of: &Path) -> (tempfile::TempDir, PathBuf) {
-    let home = tempfile::tempdir().unwrap();
-    let name = of.file_name().unwrap();
-    let dir = home.path().join(name);
-    copy_tree(of, &dir, &[]);
-    fs::copy(seal_of(of), seal_of(&dir)).unwrap();
-    (home, dir)
-}
-
-fn seal_of(dir: &Path) -> PathBuf {
-    let mut name = dir.as_os_str().to_owned();
-    name.push(".seal");
-    name.into()
-}
 
 fn published() -> PathBuf {
     root().join("performance/data/arm_1/public-2026")
@@ -76,7 +40,7 @@ fn a_sound_run_has_no_findings() {
     let dir = home.path().join("x86_1-guide-1");
     sealed::write(&Synthetic::default(), &dir).unwrap();
     assert_eq!(shown(&audit(&dir)), "");
-    assert_eq!(shown(&audit(small())), "");
+    assert_eq!(shown(&audit(&small().1)), "");
 }
 
 #[test]
@@ -190,7 +154,7 @@ proptest! {
 
     #[test]
     fn every_change_of_a_sealed_dataset_is_found(seed in any::<u64>()) {
-        let (_home, dir) = copy(small());
+        let (_home, dir) = small();
         let done = damage(&dir, &mut Random(seed));
         prop_assume!(done.is_some());
         let report = audit(&dir);
@@ -202,7 +166,7 @@ proptest! {
 
     #[test]
     fn every_false_figure_is_found_although_the_dataset_was_sealed_again(seed in any::<u64>()) {
-        let (_home, dir) = copy(small());
+        let (_home, dir) = small();
         let random = &mut Random(seed);
         let forgery = &FORGERIES[random.below(FORGERIES.len())];
         let done = forge(&dir, forgery, random);

@@ -349,3 +349,40 @@ fn published_cells_become_an_aggregate_with_the_digits_they_carry() {
         fs::read(published.join("cells.json")).unwrap()
     );
 }
+
+#[test]
+fn a_table_of_cells_that_is_none_is_refused_with_its_line() {
+    let home = campaign();
+    let table = home.path().join("cells.tsv");
+    let good = fs::read_to_string(data("expected/x86_1-sign-09.tsv")).unwrap();
+    let huge = || fs::File::create(&table).unwrap().set_len(2 << 30).unwrap();
+    let put = |bytes: &[u8]| fs::write(&table, bytes).unwrap();
+    let more = format!("{good}performance\trow\tone\n");
+    let line = good.lines().count() + 1;
+    let cases: [(&dyn Fn(), String); 4] = [
+        (&|| put(b"environment\xff"), "cells.tsv:1:".into()),
+        (&huge, "2147483648 bytes".into()),
+        (&|| put(more.as_bytes()), format!("cells.tsv:{line}:")),
+        (
+            &|| put(&good.as_bytes()[..good.len() / 2]),
+            "cells.tsv:".into(),
+        ),
+    ];
+    for (make, place) in cases {
+        make();
+        let output = run(
+            home.path(),
+            &["import", "--aggregate", "cells.tsv", "--system", "x86_1"],
+        );
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{place}: {said}");
+        assert!(
+            said.contains("cells.tsv") && said.contains(&place),
+            "{place}: {said}"
+        );
+    }
+    assert!(
+        !home.path().join("performance/data").exists(),
+        "nothing is left behind"
+    );
+}

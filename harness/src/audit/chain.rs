@@ -3,6 +3,7 @@
 use super::files;
 use super::finding::{Finding, Findings};
 use super::text::{is_digest, utc_ns};
+use crate::evidence::journal::JournalLine;
 use crate::json::{self, Value};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,17 +60,52 @@ pub struct Begun {
 
 /// Reads the journal line by line and follows its chain.
 pub fn journal(root: &Path, findings: &mut Vec<Finding>) -> Journal {
+    match files::open(root, JOURNAL, files::LARGEST_JOURNAL) {
+        Ok((file, _)) => journal_from(BufReader::with_capacity(1 << 16, file), findings),
+        Err(error) => {
+            let mut f = Findings::of(JOURNAL);
+            f.error("", "the journal can be read", "", error);
+            findings.append(&mut f.list);
+            Journal::default()
+        }
+    }
+}
+
+/// [`journal`] of lines from elsewhere.
+pub fn journal_from(reader: impl BufRead, findings: &mut Vec<Finding>) -> Journal {
     let mut f = Findings::of(JOURNAL);
     let mut reading = Reading::default();
-    match files::open(root, JOURNAL, files::LARGEST_JOURNAL) {
-        Ok((file, _)) => reading.all(BufReader::with_capacity(1 << 16, file), &mut f),
-        Err(error) => f.error("", "the journal can be read", "", error),
+    reading.all(reader, &mut f);
+    if reading.lines == 0 && f.list.is_empty() {
+        f.error("line 1", "a journal has lines", "a line", "none");
     }
     if reading.lines > 0 && reading.journal.manifest_sha256.is_none() {
-        f.error("", "the last line seals the run", "sealed", reading.before);
+        let last = format!("line {}", reading.lines);
+        f.error(
+            last,
+            "the last line seals the run",
+            "sealed",
+            reading.before,
+        );
     }
     findings.append(&mut f.list);
     reading.journal
+}
+
+/// A line is of its schema, and in the one form in which this format writes it.
+fn conforms(text: &[u8], place: String, f: &mut Findings) {
+    let again = serde_json::from_slice::<JournalLine>(text)
+        .and_then(|line| serde_json::to_vec(&line).map(|again| again == text));
+    match again {
+        Ok(true) => {}
+        Ok(false) => f.error(
+            place,
+            "a line is written as its schema writes it",
+            "the keys of the event in order, no blanks",
+            String::from_utf8_lossy(text),
+        ),
+        Err(error) => f.error(place, "a line conforms to its schema", "", error),
+    }
 }
 
 #[derive(Default)]
@@ -149,6 +185,7 @@ impl Reading {
         }
         let event = word("event").unwrap_or_default();
         self.order(&event, f)?;
+        conforms(text, self.place(), f);
         self.times(&value, &event, f);
         self.event(&event, &value, f);
         self.prev = const_hex::encode(Sha256::digest(text));

@@ -1,6 +1,7 @@
 //! What one file says and others are held against: campaign, builds, sessions, sizes.
 
 use super::finding::Findings;
+use super::shape::Form;
 use super::text::utc_ns;
 use crate::json::Value;
 use regex::Regex;
@@ -134,6 +135,15 @@ pub fn text(value: &Value, key: &str) -> Option<String> {
 }
 
 impl Facts {
+    /// Takes a file that others are held against.
+    pub fn take(&mut self, form: Form, path: &str, value: &Value, f: &mut Findings) {
+        match form {
+            Form::Campaign => self.campaign(value, f),
+            Form::Build => self.build(value, f),
+            _ => self.session(path, value, f),
+        }
+    }
+
     /// Takes `campaign.json`.
     pub fn campaign(&mut self, value: &Value, f: &mut Findings) {
         self.system = text(value, "system").unwrap_or_default();

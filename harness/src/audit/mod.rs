@@ -105,6 +105,41 @@ pub fn audit(path: &Path) -> Report {
     }
 }
 
+/// What an audit finds in one file, by itself and by its place: all that does not need other files.
+pub fn file(path: &str, bytes: &[u8]) -> Vec<Finding> {
+    let audit = Audit {
+        root: Path::new(""),
+        manifest: &BTreeMap::new(),
+        facts: Facts::default(),
+    };
+    let mut f = Findings::of(path);
+    match Form::of(path) {
+        form @ (Form::Campaign | Form::Build | Form::Environment) => {
+            if let Some(value) = shape::check(form, bytes, &mut f) {
+                Facts::default().take(form, path, &value, &mut f);
+            }
+        }
+        form => {
+            audit.examine(form, path, bytes, &mut f);
+        }
+    }
+    f.list
+}
+
+/// What an audit finds in the bytes of a journal.
+pub fn journal(bytes: &[u8]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    chain::journal_from(bytes, &mut findings);
+    findings
+}
+
+/// Paths and digests of a manifest, and what an audit finds in its bytes.
+pub fn manifest(bytes: &[u8]) -> (BTreeMap<String, String>, Vec<Finding>) {
+    let (mut entries, mut f) = (BTreeMap::new(), Findings::of(chain::MANIFEST));
+    chain::parse_manifest(bytes, &mut entries, &mut f);
+    (entries, f.list)
+}
+
 /// The size catalogue of the nearest folder above the dataset that has one.
 fn catalogue(path: &Path) -> BTreeMap<String, facts::Sizes> {
     let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -182,11 +217,7 @@ impl Audit<'_> {
                 self.facts.digests.insert(path.clone(), digest);
                 let form = Form::of(&path);
                 if let Some(value) = shape::check(form, &bytes, &mut f) {
-                    match form {
-                        Form::Campaign => self.facts.campaign(&value, &mut f),
-                        Form::Build => self.facts.build(&value, &mut f),
-                        _ => self.facts.session(&path, &value, &mut f),
-                    }
+                    self.facts.take(form, &path, &value, &mut f);
                 }
             }
             findings.append(&mut f.list);

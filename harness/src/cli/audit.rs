@@ -21,7 +21,7 @@ pub struct Args {
 /// Audits and says what was found.
 pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     let mut reports = Vec::new();
-    for path in super::report::resolve(&args.datasets.datasets, global)? {
+    for path in super::named::resolve(&args.datasets.datasets, global)? {
         let mut report = audit::audit(&path);
         report.findings.append(&mut audit::pages::check(&path));
         if let Some(allowed) = &args.allowed_signers {

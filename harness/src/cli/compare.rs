@@ -2,7 +2,7 @@
 
 use super::exit::{Failure, Outcome};
 use super::options::Global;
-use super::{output, report as report_command};
+use super::{named, output, report as report_command};
 use crate::compare::{compare, Comparison};
 use crate::dataset::Dataset;
 use crate::identity::Identity;
@@ -27,7 +27,7 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     let templates = Templates::new(None).map_err(could_not)?;
     let mut paths = vec![args.a.clone()];
     paths.extend(args.b.iter().cloned());
-    let paths = report_command::resolve(&paths, global)?;
+    let paths = named::resolve(&paths, global)?;
     let (a, rest) = paths.split_first().expect("A is required");
     let mut all = Vec::new();
     for b in rest {

@@ -5,7 +5,8 @@ use super::options::Global;
 use super::output;
 use crate::dataset::Dataset;
 use crate::export::{self, ExportError};
-use std::path::PathBuf;
+use crate::report::site;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `export`.
 #[derive(Debug, Clone, clap::Args)]
@@ -16,26 +17,29 @@ pub struct Args {
     /// As comma-separated values, the only format so far
     #[arg(long, required = true)]
     pub csv: bool,
-    /// Folder of the tables [default: export/<name of the dataset> here]
+    /// Folder of the tables [default: export/SYSTEM/ID here, export/NAME for a run]
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
+    /// Replace tables that are there
+    #[arg(long)]
+    pub overwrite: bool,
 }
 
 impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
-        Failure::could_not(error)
+        match error {
+            ExportError::Exists(_) => Failure::request(error),
+            ExportError::Write(_) => Failure::could_not(error),
+        }
     }
 }
 
 /// Writes the tables and names them.
 pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
-    let paths = super::report::resolve(std::slice::from_ref(&args.dataset), global)?;
+    let paths = super::named::resolve(std::slice::from_ref(&args.dataset), global)?;
     let dataset = Dataset::read(&paths[0]).map_err(Failure::could_not)?;
-    let folder = match &args.to {
-        Some(folder) => folder.clone(),
-        None => PathBuf::from("export").join(&dataset.id),
-    };
-    let files = export::write(&dataset, &folder)?;
+    let folder = args.to.clone().unwrap_or_else(|| folder_of(&paths[0]));
+    let files = export::write(&dataset, &folder, args.overwrite)?;
     match global.json {
         true => output::print_json(&files)?,
         false => {
@@ -44,4 +48,13 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
         }
     }
     Ok(Outcome::Done)
+}
+
+/// Where the tables of a dataset go when nobody says: datasets of two systems may have one id.
+fn folder_of(dataset: &Path) -> PathBuf {
+    let export = Path::new("export");
+    match site::Published::at(dataset) {
+        Some(published) => export.join(published.system).join(published.id),
+        None => export.join(site::name_of(dataset)),
+    }
 }

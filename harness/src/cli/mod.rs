@@ -14,12 +14,14 @@
 //! |---|---|
 //! | `options.rs` | groups of options that several commands share |
 //! | `exit.rs` | how a command ends: [`Outcome`], [`Failure`], exit status |
+//! | `named.rs` | runs and datasets as they are named on the command line |
 //! | `output.rs` | writing to standard output |
 //! | `prepare.rs` | what `plan`, `run` and each phase do first: configuration, system, plan, CPUs, rows |
 //! | all others | one subcommand each |
 
 pub mod carry;
 pub mod exit;
+pub mod named;
 pub mod options;
 pub mod output;
 

@@ -2,10 +2,10 @@
 
 use super::exit::{Failure, Outcome};
 use super::options::{Datasets, Global};
-use super::{compare, output};
-use crate::dataset::{Dataset, DatasetError};
+use super::{compare, named, output};
+use crate::dataset::Dataset;
 use crate::report::templates::Templates;
-use crate::report::{self, check, site, PageFile, ReportError};
+use crate::report::{self, check, png, site, PageFile, ReportError};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct Args {
     /// Templates instead of the built-in ones (`campaign templates export` gives a start)
     #[arg(long, value_name = "DIR")]
     pub templates: Option<PathBuf>,
-    /// Write the charts as files too
+    /// Write each chart as a picture beside its SVG file too (needs rsvg-convert)
     #[arg(long, value_name = "FORMAT")]
     pub charts: Option<ChartFormat>,
 }
@@ -49,7 +49,7 @@ struct Done {
 /// `--check` compares instead of writing.
 pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     let templates = Templates::new(args.templates.as_deref()).map_err(could_not)?;
-    let paths = resolve(&args.datasets.datasets, global)?;
+    let paths = named::resolve(&args.datasets.datasets, global)?;
     let mut done = Done {
         pages: 0,
         folders: Vec::new(),
@@ -134,6 +134,9 @@ fn settle(
         return Ok(());
     }
     report::write(folder, pages).map_err(could_not)?;
+    if let Some(ChartFormat::Png) = args.charts {
+        png::write(folder, pages).map_err(could_not)?;
+    }
     Ok(())
 }
 
@@ -169,34 +172,6 @@ fn say(args: &Args, global: &Global, done: &Done) -> Result<Outcome, Failure> {
         }
     }
     Ok(Outcome::found(!done.differences.is_empty()))
-}
-
-/// Each argument as a directory: as it is, else as `SYSTEM/ID` below the published datasets.
-pub(super) fn resolve(arguments: &[PathBuf], global: &Global) -> Result<Vec<PathBuf>, Failure> {
-    arguments
-        .iter()
-        .map(|argument| {
-            if argument.join("campaign.json").is_file() {
-                return Ok(argument.clone());
-            }
-            let below = root(global).map(|root| root.join(site::DATA).join(argument));
-            match below {
-                Some(path) if path.join("campaign.json").is_file() => Ok(path),
-                _ => Err(Failure::request(DatasetError::NotADataset(
-                    argument.clone(),
-                ))),
-            }
-        })
-        .collect()
-}
-
-/// Folder of the configuration, if there is one.
-fn root(global: &Global) -> Option<PathBuf> {
-    let file = match &global.config {
-        Some(file) => file.clone(),
-        None => crate::config::find(&std::env::current_dir().ok()?).ok()?,
-    };
-    Some(std::path::absolute(file).ok()?.parent()?.to_owned())
 }
 
 fn could_not(error: impl Into<ReportError>) -> Failure {

@@ -259,7 +259,12 @@ pub fn verify(path: &Path) -> Result<Chain, JournalError> {
         action: "read",
         source,
     })?;
-    Verifier::new(path).run(BufReader::new(file))
+    verify_from(path, BufReader::new(file))
+}
+
+/// [`verify`] of a journal that is read from elsewhere; `path` is what errors name.
+pub fn verify_from(path: &Path, reader: impl BufRead) -> Result<Chain, JournalError> {
+    Verifier::new(path).run(reader)
 }
 
 struct Verifier<'a> {

@@ -10,11 +10,14 @@ use super::journal::{Journal, JournalError, JournalEvent, JOURNAL};
 use super::store::{self, StoreError};
 use crate::hash;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Name of the manifest in a run or dataset.
 pub const MANIFEST: &str = "MANIFEST.sha256";
+
+/// Bytes of a seal file that are read.
+const LONGEST_SEAL: u64 = 256;
 
 /// What the manifest does not cover, in the top folder.
 const NOT_COVERED: [&str; 5] = [MANIFEST, JOURNAL, "pages", "lib", "keys"];
@@ -210,7 +213,10 @@ pub fn write_seal(dir: &Path, seal: &str) -> Result<(), SealError> {
 
 /// The seal beside a run or dataset; `None` where there is no such file or it holds something else.
 pub fn read_seal(dir: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(seal_path(dir)).ok()?;
+    // A digest and its line end; what is longer is no seal, and need not be read.
+    let mut text = String::new();
+    let file = std::fs::File::open(seal_path(dir)).ok()?;
+    file.take(LONGEST_SEAL).read_to_string(&mut text).ok()?;
     let seal = text.strip_suffix('\n')?;
     hash::is_sha256(seal).then(|| seal.to_owned())
 }

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::dataset::{close, public, Imported};
 use super::derive::{plain, DerivedFile, SOURCE};
 use super::ImportError;
-use crate::audit::text;
+use crate::audit::{files as plain_files, text};
 use crate::clock::Stamp;
 use crate::config::model::Campaign;
 use crate::evidence::store::StoreError;
@@ -43,10 +43,7 @@ pub fn import(
         line,
         what,
     };
-    let bytes = std::fs::read(file).map_err(|source| StoreError::Read {
-        path: file.to_owned(),
-        source,
-    })?;
+    let bytes = read(file)?.map_err(|what| wrong(1, what))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong(1, "it is not UTF-8".to_owned()))?;
     let table = parse(&text).map_err(|(line, what)| wrong(line, what))?;
     let candidate = candidate(config, &table.labels()).map_err(|what| wrong(1, what))?;
@@ -92,6 +89,19 @@ pub fn import(
         files: files.len() + 1,
         dropped: 0,
         left_out: Vec::new(),
+    })
+}
+
+/// The bytes of a table, or what is wrong with the file.
+fn read(file: &Path) -> Result<Result<Vec<u8>, String>, StoreError> {
+    let real = file.canonicalize().map_err(|source| StoreError::Read {
+        path: file.to_owned(),
+        source,
+    })?;
+    let name = real.file_name().and_then(|name| name.to_str());
+    Ok(match (real.parent(), name) {
+        (Some(folder), Some(name)) => plain_files::read(folder, name, plain_files::LARGEST),
+        _ => Err("it is no plain file with a readable name".to_owned()),
     })
 }
 

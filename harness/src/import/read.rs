@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The key that an import drops, wherever it stands.
 pub const DROPPED: &str = "hostname";
@@ -79,16 +80,35 @@ pub type Keep<'a> = &'a (dyn Fn(&str, &[u8]) -> Result<(), String> + Sync);
 /// host names, the logs as they are. `None` when a file is missing or cannot be understood.
 pub fn read(dir: &Path, keep: Keep) -> (Option<Evidence>, Vec<Finding>) {
     let listing = files::list(dir, &[]);
-    let mut findings = listing.findings;
-    let dropped = std::sync::atomic::AtomicU64::new(0);
+    let dropped = AtomicU64::new(0);
     let paths: Vec<&String> = listing.files.keys().collect();
     let parsed: Vec<Parsed> = paths
         .par_iter()
         .map(|path| one(dir, path, keep, &dropped))
         .collect();
+    whole(parsed, dropped.into_inner(), listing.findings)
+}
+
+/// [`read`] of files that are in memory already, by path.
+pub fn read_memory(files: &BTreeMap<String, Vec<u8>>) -> (Option<Evidence>, Vec<Finding>) {
+    let dropped = AtomicU64::new(0);
+    let parsed = files
+        .iter()
+        .map(|(path, bytes)| parse(path, bytes, &|_, _| Ok(()), &dropped))
+        .collect();
+    whole(parsed, dropped.into_inner(), Vec::new())
+}
+
+/// All files together; `findings` are those of the listing.
+fn whole(
+    parsed: Vec<Parsed>,
+    dropped: u64,
+    mut findings: Vec<Finding>,
+) -> (Option<Evidence>, Vec<Finding>) {
     let (mut campaign, mut build) = (None, None);
     let (mut records, mut profiles) = (Vec::new(), Vec::new());
     let (mut logs, mut unknown) = (BTreeMap::new(), Vec::new());
+    let mut broken = Vec::new();
     for item in parsed {
         match item {
             Parsed::Campaign(typed, value) => campaign = Some((*typed, value)),
@@ -99,12 +119,13 @@ pub fn read(dir: &Path, keep: Keep) -> (Option<Evidence>, Vec<Finding>) {
                 logs.insert(log.file.clone(), log);
             }
             Parsed::Unknown(path) => unknown.push(path),
-            Parsed::Broken(mut list) => findings.append(&mut list),
+            Parsed::Broken(mut list) => broken.append(&mut list),
         }
     }
+    let said = |file: &str| broken.iter().any(|finding: &Finding| finding.file == file);
     for (file, there) in [
-        ("campaign.json", listing.files.contains_key("campaign.json")),
-        ("build.json", listing.files.contains_key("build.json")),
+        ("campaign.json", campaign.is_some() || said("campaign.json")),
+        ("build.json", build.is_some() || said("build.json")),
         ("records", !records.is_empty()),
     ] {
         if !there {
@@ -113,6 +134,7 @@ pub fn read(dir: &Path, keep: Keep) -> (Option<Evidence>, Vec<Finding>) {
             findings.append(&mut f.list);
         }
     }
+    findings.append(&mut broken);
     let (Some((campaign, campaign_value)), Some(build)) = (campaign, build) else {
         return (None, findings);
     };
@@ -123,31 +145,35 @@ pub fn read(dir: &Path, keep: Keep) -> (Option<Evidence>, Vec<Finding>) {
         records,
         profiles,
         logs,
-        dropped: dropped.into_inner(),
+        dropped,
         unknown,
     };
     findings.append(&mut check(&evidence));
     (Some(evidence), findings)
 }
 
-fn one(dir: &Path, path: &str, keep: Keep, dropped: &std::sync::atomic::AtomicU64) -> Parsed {
-    let kind = kind(path);
-    if let Kind::Unknown = kind {
+fn one(dir: &Path, path: &str, keep: Keep, dropped: &AtomicU64) -> Parsed {
+    if let Kind::Unknown = kind(path) {
         return Parsed::Unknown(path.to_owned());
     }
-    let mut findings = Findings::of(path);
-    let bytes = match files::read(dir, path, files::LARGEST) {
-        Ok(bytes) => bytes,
+    match files::read(dir, path, files::LARGEST) {
+        Ok(bytes) => parse(path, &bytes, keep, dropped),
         Err(error) => {
+            let mut findings = Findings::of(path);
             findings.error("", "a file can be read", "", error);
-            return Parsed::Broken(findings.list);
+            Parsed::Broken(findings.list)
         }
-    };
-    let result = match kind {
+    }
+}
+
+fn parse(path: &str, bytes: &[u8], keep: Keep, dropped: &AtomicU64) -> Parsed {
+    let mut findings = Findings::of(path);
+    let result = match kind(path) {
+        Kind::Unknown => return Parsed::Unknown(path.to_owned()),
         Kind::Log => {
-            log(path, &bytes, &mut findings).inspect(|_| kept(path, &bytes, keep, &mut findings))
+            log(path, bytes, &mut findings).inspect(|_| kept(path, bytes, keep, &mut findings))
         }
-        _ => stripped(&bytes, dropped, &mut findings).and_then(|text| {
+        kind => stripped(bytes, dropped, &mut findings).and_then(|text| {
             kept(path, text.as_bytes(), keep, &mut findings);
             typed(kind, path, &text, &mut findings)
         }),
@@ -165,16 +191,12 @@ fn kept(path: &str, bytes: &[u8], keep: Keep, findings: &mut Findings) {
 }
 
 /// The JSON without the dropped key, indented as the format is.
-fn stripped(
-    bytes: &[u8],
-    dropped: &std::sync::atomic::AtomicU64,
-    findings: &mut Findings,
-) -> Option<String> {
+fn stripped(bytes: &[u8], dropped: &AtomicU64, findings: &mut Findings) -> Option<String> {
     match json::parse(bytes) {
         Ok(value) => {
             let mut count = 0;
             let text = value.text_without(DROPPED, 1, &mut count);
-            dropped.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
+            dropped.fetch_add(count, Ordering::Relaxed);
             if let Some(path) = text::local_path_in(&value) {
                 findings.error(path.0, "no file holds a path of a machine", "", path.1);
             }

@@ -12,8 +12,8 @@ use crate::dataset::{Dataset, DatasetError};
 use crate::evidence::{store, CampaignFile};
 use std::path::{Path, PathBuf};
 
-/// Published datasets below the root of a campaign.
-pub const DATA: &str = "performance/data";
+pub use crate::place::{CURRENT, DATA};
+
 /// Pages of published datasets below the root of a campaign.
 pub const REPORTS: &str = "reports";
 
@@ -99,26 +99,41 @@ impl Published {
     }
 }
 
-/// The id in `<system>/current`, or that of the only dataset.
 fn current_id(root: &Path, system: &str) -> Option<String> {
-    let folder = root.join(DATA).join(system);
-    if let Ok(text) = std::fs::read_to_string(folder.join("current")) {
+    current_in(&root.join(DATA).join(system))
+}
+
+/// The current dataset of the folder of a system: the id in its `current`, or that of its only dataset.
+pub fn current_in(folder: &Path) -> Option<String> {
+    if let Ok(text) = std::fs::read_to_string(folder.join(CURRENT)) {
         return Some(text.trim().to_owned());
     }
-    match &datasets_of(root, system)[..] {
+    match &datasets_in(folder)[..] {
         [only] => Some(only.clone()),
         _ => None,
     }
 }
 
-/// Ids of a system's datasets, sorted.
 fn datasets_of(root: &Path, system: &str) -> Vec<String> {
-    let mut ids = names(&root.join(DATA).join(system));
-    ids.retain(|id| {
-        let campaign = root.join(DATA).join(system).join(id).join("campaign.json");
-        campaign.is_file()
-    });
+    datasets_in(&root.join(DATA).join(system))
+}
+
+/// Names of the runs or datasets in a folder, sorted.
+pub fn datasets_in(folder: &Path) -> Vec<String> {
+    let mut ids = names(folder);
+    ids.retain(|id| folder.join(id).join("campaign.json").is_file());
     ids
+}
+
+/// Every published dataset of a root as `SYSTEM/ID`, sorted.
+pub fn published(root: &Path) -> Vec<String> {
+    names(&root.join(DATA))
+        .into_iter()
+        .flat_map(|system| {
+            let ids = datasets_of(root, &system);
+            ids.into_iter().map(move |id| format!("{system}/{id}"))
+        })
+        .collect()
 }
 
 /// Names in a folder, sorted; none where it is not there.

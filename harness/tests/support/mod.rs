@@ -4,6 +4,7 @@
 pub mod arm;
 pub mod cc;
 pub mod cells;
+pub mod datasets;
 pub mod host;
 pub mod lab;
 pub mod objects;

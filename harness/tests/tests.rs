@@ -3,12 +3,15 @@
 
 mod arm_machine;
 mod audit;
+mod bad_input;
 mod build;
 mod compare;
 mod drivers_abi;
 mod drivers_dilithium;
 mod drivers_dove;
 mod drivers_iccs;
+mod export;
+mod format;
 mod host;
 mod import;
 mod kat_faults;

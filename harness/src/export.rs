@@ -3,7 +3,10 @@
 
 use crate::dataset::{Dataset, Entry};
 use crate::evidence::store::{self, StoreError};
-use crate::evidence::{Attempt, Cell, CellTable, CellsFile, Head, TimingRecord};
+use crate::evidence::{
+    Attempt, Cell, CellTable, CellsFile, DerivedTiming, Head, StudyDerived, StudyRecord,
+    TimingRecord,
+};
 use std::path::{Path, PathBuf};
 
 /// Tables cannot be written.
@@ -48,6 +51,7 @@ pub fn tables(dataset: &Dataset) -> Vec<Table> {
         trials(dataset),
         calls(dataset),
         memory(dataset),
+        study(dataset),
         cells(dataset),
     ]
 }
@@ -166,8 +170,7 @@ fn record(entry: &Entry<TimingRecord>) -> Vec<String> {
     let record = &entry.value;
     let head = &record.head;
     let derived = record.derived.as_ref();
-    let of =
-        |value: fn(&crate::evidence::DerivedTiming) -> Option<f64>| real(derived.and_then(value));
+    let of = |value: fn(&DerivedTiming) -> Option<f64>| real(derived.and_then(value));
     let quantiles = derived.and_then(|d| d.quantiles);
     let counted: Vec<&Attempt> = record
         .trials
@@ -384,6 +387,78 @@ fn memory(dataset: &Dataset) -> Table {
     }
 }
 
+/// Points of the message-size study: one a row.
+fn study(dataset: &Dataset) -> Table {
+    let columns = [
+        "mode",
+        "size_bytes",
+        "chunk_bytes",
+        "status",
+        "reason",
+        "cpu",
+        "n_calls",
+        "mean_s",
+        "ci95_low_s",
+        "ci95_high_s",
+        "mean_cycles",
+        "mean_ticks",
+        "throughput_mb_per_s",
+        "cpu_percent_one",
+        "cpu_percent_all",
+        "user_s",
+        "system_s",
+        "read_s",
+        "hash_s",
+        "hash_share",
+        "baseline_rss_bytes",
+        "peak_rss_bytes",
+        "file_sha256",
+        "signature_sha256",
+        "file",
+    ];
+    Table {
+        name: "study",
+        header: KEY.into_iter().chain(columns).collect(),
+        rows: dataset.studies.iter().map(point).collect(),
+    }
+}
+
+fn point(entry: &Entry<StudyRecord>) -> Vec<String> {
+    let (point, timing) = (&entry.value, &entry.value.timing);
+    let (derived, study) = (timing.derived.as_ref(), point.study.as_ref());
+    let of = |value: fn(&DerivedTiming) -> Option<f64>| real(derived.and_then(value));
+    let its = |value: fn(&StudyDerived) -> Option<f64>| real(study.and_then(value));
+    let mut row = key(&timing.head, timing.operation, timing.aa);
+    row.extend([
+        point.mode.name().to_owned(),
+        point.size_bytes.to_string(),
+        cell(point.chunk_bytes),
+        word(timing.head.status),
+        cell(timing.head.reason.as_ref().map(|r| r.code.word())),
+        cell(timing.cpu),
+        cell(derived.map(|d| d.n)),
+        of(|d| Some(d.mean_s)),
+        of(|d| d.ci95.map(|i| i.low)),
+        of(|d| d.ci95.map(|i| i.high)),
+        of(|d| d.mean_cycles),
+        of(|d| d.mean_ticks),
+        its(|s| s.throughput_mb_per_s),
+        its(|s| Some(s.cpu_percent_one)),
+        its(|s| Some(s.cpu_percent_all)),
+        its(|s| Some(s.user_s)),
+        its(|s| Some(s.system_s)),
+        its(|s| s.read_s),
+        its(|s| s.hash_s),
+        its(|s| s.hash_share),
+        cell(study.map(|s| s.baseline_rss_bytes)),
+        cell(study.map(|s| s.peak_rss_bytes)),
+        point.file_sha256.clone(),
+        cell(point.signature_sha256.as_ref()),
+        entry.file.clone(),
+    ]);
+    row
+}
+
 /// Cells of an aggregate: one a row, the first column of its table says what it is about.
 fn cells(dataset: &Dataset) -> Table {
     let file = dataset.cells.as_ref().map(|entry| &entry.value);
@@ -465,7 +540,7 @@ mod tests {
                 table.name
             );
             assert!(
-                table.name == "cells" || !table.rows.is_empty(),
+                ["cells", "study"].contains(&table.name) || !table.rows.is_empty(),
                 "{}",
                 table.name
             );

@@ -57,7 +57,7 @@ fn exported(dataset: &Path) -> (tempfile::TempDir, PathBuf) {
     let output = campaign(home.path(), &[&words[..], &["deep/tables"]].concat());
     assert!(output.status.success(), "{output:?}");
     let named = String::from_utf8(output.stdout).unwrap();
-    let expected: Vec<String> = ["records", "trials", "calls", "memory", "cells"]
+    let expected: Vec<String> = ["records", "trials", "calls", "memory", "study", "cells"]
         .map(|name| format!("deep/tables/{name}.csv"))
         .into();
     assert_eq!(named.lines().collect::<Vec<_>>(), expected);
@@ -274,7 +274,7 @@ fn tables_that_are_there_are_not_replaced_unasked() {
     let output = campaign(home.path(), &[&words[..], &["--overwrite"]].concat());
     assert!(output.status.success(), "{output:?}");
     assert_eq!(read(&home.path().join("t/calls.csv")).len(), 63);
-    assert_eq!(files(&home.path().join("t")).len(), 5, "and nothing else");
+    assert_eq!(files(&home.path().join("t")).len(), 6, "and nothing else");
 }
 
 #[test]

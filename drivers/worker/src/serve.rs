@@ -17,6 +17,7 @@ use crate::traces::Settings;
 use protocol::{Body, Hello, Isolation, KatTask, LibraryFile, Request, SourceKind, Task};
 use std::fs::File;
 use std::io::Read;
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 
 /// Iterations of the empty loop whose cost goes with every attempt.
@@ -190,11 +191,13 @@ fn with_library(request: &Request, files: Files, events: &mut Events) -> Result<
     let wanted = request.library.as_ref().ok_or_else(|| {
         WorkerError::Request("this task needs a library, and none is named".to_owned())
     })?;
-    let handle = LibraryHandle::open(wanted)?;
-    let prepared = Inputs::open_prepared(prepared_key(&request.task))?;
+    // What the library may close is not closed by us: the process ends soon, and closing a descriptor
+    // that is gone would end it before it has said why.
+    let handle = ManuallyDrop::new(LibraryHandle::open(wanted)?);
+    let prepared = ManuallyDrop::new(Inputs::open_prepared(prepared_key(&request.task))?);
     let mut stack = Stack::new(request.stack_bytes)?;
     stack.arm(events.last_words(stack.bytes()))?;
-    let meters = Meters::open(request)?;
+    let meters = ManuallyDrop::new(Meters::open(request)?);
     let tick_hz = match &request.task {
         Task::Profile { .. } => tasks::tick_hz(request.cpu),
         _ => None,
@@ -203,16 +206,16 @@ fn with_library(request: &Request, files: Files, events: &mut Events) -> Result<
     let settings = Settings::now();
     let candidate = stack.run(|on| Candidate::load(on, &handle))?;
     events.send(Body::Loaded(stack.run(|on| candidate.loaded(on))))?;
-    let mut work = Work {
+    let mut work = ManuallyDrop::new(Work {
         request,
         candidate: &candidate,
         prepared: prepared.as_ref(),
         files,
         events,
-        meters,
+        meters: ManuallyDrop::into_inner(meters),
         tick_hz,
-    };
-    let answer = work.task(&mut stack)?;
+    });
+    let answer = work.task(&mut stack).map_err(blame)?;
     settings.check()?;
     if let Some(answer) = answer {
         events.send(answer)?;
@@ -384,6 +387,52 @@ fn close(wanted: &Isolation) -> Result<()> {
     Ok(())
 }
 
+/// What a worker reads and writes after loading was open before. Where that fails, the library has
+/// closed or replaced it, unless the disk is to blame: a finding about the library, and no reason to
+/// end the campaign.
+fn blame(error: WorkerError) -> WorkerError {
+    use nix::errno::Errno;
+    const DISK: [Errno; 5] = [
+        Errno::ENOSPC,
+        Errno::EDQUOT,
+        Errno::EIO,
+        Errno::EFBIG,
+        Errno::EROFS,
+    ];
+    let WorkerError::Io { what, source } = error else {
+        return error;
+    };
+    let code = source.raw_os_error().map(Errno::from_raw);
+    if code.is_some_and(|code| DISK.contains(&code)) {
+        return WorkerError::Io { what, source };
+    }
+    WorkerError::Contract(format!(
+        "{what}: {source}; it was open before the library was loaded, which has closed or replaced it"
+    ))
+}
+
 fn needed(file: Option<File>, variable: &str) -> Result<File> {
     file.ok_or_else(|| WorkerError::Request(format!("this task needs the descriptor {variable}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::FailureCode;
+
+    #[test]
+    fn a_descriptor_that_is_gone_is_the_library_s_doing_and_a_full_disk_is_not() {
+        for (code, expected) in [
+            (libc::EBADF, FailureCode::Contract),
+            (libc::ESPIPE, FailureCode::Contract),
+            (libc::ENOSPC, FailureCode::Io),
+            (libc::EDQUOT, FailureCode::Io),
+        ] {
+            let source = std::io::Error::from_raw_os_error(code);
+            let blamed = blame(WorkerError::io("reading it")(source));
+            assert_eq!(blamed.code(), expected, "{blamed}");
+        }
+        let other = blame(WorkerError::Pin("gone".into()));
+        assert_eq!(other.code(), FailureCode::Pin);
+    }
 }

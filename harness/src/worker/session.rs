@@ -256,14 +256,15 @@ impl<'a> Listener<'a> {
                 }
                 self.hello = Some(hello);
             }
+            // A worker may fail before it says hello: a CPU that cannot be had, a library that was replaced.
             Body::Failed(failure) if !answered => self.failure = Some(failure),
+            Body::Done if answered => self.done = true,
             _ if self.hello.is_none() => return Err("the first event is not `hello`".into()),
             Body::Hello(_) => return Err("a second `hello`".into()),
             Body::Loaded(loaded) if self.loaded.is_none() && !answered => {
                 self.loaded = Some(loaded);
             }
             Body::Progress { .. } => {}
-            Body::Done if answered => self.done = true,
             Body::Done => return Err("`done` without an answer".into()),
             _ if answered => return Err("a second answer".into()),
             Body::Loaded(_) => return Err("a second `loaded`".into()),
@@ -373,6 +374,13 @@ mod tests {
         ] {
             assert!(matches!(end(&lines, how), Ending::Failed(_)));
         }
+    }
+
+    #[test]
+    fn a_failure_before_hello_is_one_and_no_crash() {
+        let lines = [event(0, failed()), event(1, Body::Done)];
+        assert!(matches!(end(&lines, ok()), Ending::Failed(_)));
+        assert!(matches!(end(&lines[..1], ok()), Ending::Crash(_)));
     }
 
     #[test]

@@ -307,6 +307,11 @@ impl Nulls<'_, '_> {
     }
 
     fn null(&mut self) {
+        // A reason of its own comes before the one that it shares with others.
+        if self.known.contains(self.pointer.as_str()) {
+            self.used.insert(self.pointer.clone());
+            return;
+        }
         if self.known.contains(self.pattern.as_str()) {
             if !self.used.contains(&self.pattern) {
                 self.used.insert(self.pattern.clone());
@@ -347,8 +352,8 @@ mod tests {
     fn nulls_and_reasons_belong_together() {
         let reason = r#"{"code":"not_recorded","text":"x"}"#;
         let text = format!(
-            r#"{{"a":null,"reason":null,"b":[{{"c":null}},{{"c":1}}],"d":null,
-            "missing":{{"/a":{reason},"/b/*/c":{reason},"/gone":{reason}}}}}"#
+            r#"{{"a":null,"reason":null,"b":[{{"c":null}},{{"c":1}},{{"c":null}}],"d":null,
+            "missing":{{"/a":{reason},"/b/*/c":{reason},"/b/2/c":{reason},"/gone":{reason}}}}}"#
         );
         let mut f = Findings::of("x");
         nulls(&json::parse(text.as_bytes()).unwrap(), &mut f);

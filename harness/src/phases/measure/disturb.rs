@@ -87,6 +87,8 @@ pub fn flags(measured: &Measured, outside: Outside, normal: Normal) -> Vec<Flag>
         usage.migrations.unwrap_or(0).max(moved) as f64,
         0.0,
     );
+    // What other threads do is not counted, and what they take from the pinned CPU is.
+    above("threads", f64::from(measured.threads), 1.0);
     let ahead = measured.boottime_ns.saturating_sub(measured.nanoseconds) as f64 / 1e9;
     above("suspended_s", ahead, seconds * CLOCK_CORRECTION + 0.001);
 
@@ -181,7 +183,7 @@ mod tests {
     #[test]
     fn each_limit_that_is_passed_gives_its_flag() {
         type Change = fn(&mut Measured, &mut Outside);
-        let cases: [(&str, Change); 12] = [
+        let cases: [(&str, Change); 13] = [
             ("involuntary_switches_per_s", |m, _| {
                 m.usage.involuntary_switches = 61
             }),
@@ -193,6 +195,7 @@ mod tests {
             ("page_faults_changed", |m, _| m.usage.minor_faults = 899),
             ("migrations", |m, _| m.cpu_after = 9),
             ("migrations", |m, _| m.usage.migrations = Some(2)),
+            ("threads", |m, _| m.threads = 2),
             ("suspended_s", |m, _| m.boottime_ns = 1_100_000_000),
             ("min_cpu_per_wall", |m, _| m.usage.user_ns = 979_000_000),
             ("min_clock_ratio", |m, _| m.cycles = Some(1_994_000_000)),

@@ -1,0 +1,3 @@
+/* Calls abort(). */
+#define BEFORE_SIGN abort();
+#include "scheme.h"

@@ -1,0 +1,2 @@
+/* Does nothing wrong. */
+#include "scheme.h"

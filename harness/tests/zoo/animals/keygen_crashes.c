@@ -1,0 +1,3 @@
+/* SIGSEGV in key generation. */
+#define BEFORE_KEYGEN crash();
+#include "scheme.h"

@@ -1,0 +1,3 @@
+/* SIGSEGV in a timed signature; known answers pass. */
+#define BEFORE_SIGN if (LATE) crash();
+#include "scheme.h"

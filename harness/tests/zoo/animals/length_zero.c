@@ -1,0 +1,3 @@
+/* Claims public keys of 0 bytes. */
+#define CLAIMED_PK 0
+#include "scheme.h"

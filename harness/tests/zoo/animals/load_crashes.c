@@ -1,0 +1,3 @@
+/* SIGSEGV in a constructor. */
+#define AT_LOAD crash();
+#include "scheme.h"

@@ -1,0 +1,3 @@
+/* Never comes back. */
+#define BEFORE_SIGN hang();
+#include "scheme.h"

@@ -1,0 +1,3 @@
+/* Changes the secret key. */
+#define AFTER_SIGN sk[0] ^= 1;
+#include "scheme.h"

@@ -1,0 +1,3 @@
+/* Writes one byte beyond the signature. */
+#define AFTER_SIGN sn[SN] = (unsigned char)~sn[SN];
+#include "scheme.h"

@@ -1,0 +1,3 @@
+/* SIGSEGV in a destructor. */
+#define AT_UNLOAD crash();
+#include "scheme.h"

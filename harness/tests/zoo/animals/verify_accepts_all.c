@@ -1,0 +1,3 @@
+/* Accepts every signature. */
+#define BEFORE_VERIFY return 0;
+#include "scheme.h"

@@ -1,0 +1,3 @@
+/* Changes the signature. */
+#define BEFORE_VERIFY sn[40] ^= 1;
+#include "scheme.h"

@@ -31,6 +31,11 @@ pub fn utc_text(utc_us: i64) -> String {
     }
 }
 
+/// The time that [`utc_text`] wrote, microseconds since the epoch; `None` for anything else.
+pub fn utc_us(text: &str) -> Option<i64> {
+    text.parse::<Timestamp>().ok().map(|t| t.as_microsecond())
+}
+
 /// UTC now, as the evidence writes it.
 pub fn utc_now() -> String {
     utc_text(now().utc_us)
@@ -44,6 +49,8 @@ mod tests {
     fn utc_has_six_decimals_and_z() {
         assert_eq!(utc_text(0), "1970-01-01T00:00:00.000000Z");
         assert_eq!(utc_text(1_500_000), "1970-01-01T00:00:01.500000Z");
+        assert_eq!(utc_us("1970-01-01T00:00:01.500000Z"), Some(1_500_000));
+        assert_eq!(utc_us(&utc_text(i64::MAX)), None);
         assert_eq!(utc_text(i64::MAX), format!("invalid:{}", i64::MAX));
     }
 

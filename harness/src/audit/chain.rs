@@ -39,6 +39,8 @@ pub struct Journal {
     pub first_ns: Option<i128>,
     /// See `first_ns`.
     pub last_ns: Option<i128>,
+    /// A jump of the clock is said: UTC is no order here, and neither proves nor refutes anything.
+    pub clock_jumped: bool,
     /// Digest of the manifest in the last line.
     pub manifest_sha256: Option<String>,
     /// SHA-256 of the last line.
@@ -234,7 +236,11 @@ impl Reading {
             return;
         };
         // A session has its own monotonic clock, and so has the publication of a subset.
-        let fresh = matches!(event, "session_begun" | "repaired" | "subset" | "run_begun");
+        // A jump that comes first in a session is one since the session before.
+        let fresh = matches!(
+            event,
+            "session_begun" | "repaired" | "subset" | "run_begun" | "clock_jump"
+        );
         if !fresh && monotonic < self.monotonic_ns {
             f.error(
                 self.place(),
@@ -252,6 +258,7 @@ impl Reading {
                 "an earlier time",
             );
         }
+        self.journal.clock_jumped |= jumped;
         self.journal.first_ns.get_or_insert(utc);
         if self.before != "sealed" && self.before != "subset" {
             self.journal.last_ns = Some(utc);
@@ -274,7 +281,14 @@ impl Reading {
                     only: word("only"),
                 });
             }
-            "session_begun" => journal.sessions.extend(word("host_token")),
+            "session_begun" => {
+                // One that was killed before its file was there has left its number to the next.
+                let number = value.get("session").and_then(Value::u64);
+                if number.is_some_and(|n| n + 1 == journal.sessions.len() as u64) {
+                    journal.sessions.pop();
+                }
+                journal.sessions.extend(word("host_token"));
+            }
             "written" => {
                 let (path, digest) = (
                     word("path").unwrap_or_default(),

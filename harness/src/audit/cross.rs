@@ -482,7 +482,7 @@ fn campaign(facts: &Facts, journal: &Journal, findings: &mut Vec<Finding>) {
         (facts.period, journal.first_ns, journal.last_ns)
     {
         // The end is written before the seal, the start after the first line.
-        if !imported && (start < first || end > last) {
+        if !imported && !journal.clock_jumped && (start < first || end > last) {
             f.error(
                 "/ended_utc",
                 "the campaign lies between the first and the last line of its journal",

@@ -20,6 +20,8 @@ pub struct Facts {
     pub study_settings: Option<Study>,
     /// First and last moment, nanoseconds since the epoch.
     pub period: Option<(i128, i128)>,
+    /// The journal says that the clock jumped: moments cannot be held against the period.
+    pub clock_jumped: bool,
     /// The plan; none in imports.
     pub plan: Option<Plan>,
     /// `--only`, where it can be read.
@@ -144,6 +146,12 @@ impl Facts {
         }
     }
 
+    /// Whether a moment lies inside the campaign, as far as that can be told.
+    pub fn is_inside(&self, at: Option<i128>) -> bool {
+        let inside = |(at, (start, end)): (i128, (i128, i128))| (start..=end).contains(&at);
+        at.is_some_and(|_| self.clock_jumped) || at.zip(self.period).is_some_and(inside)
+    }
+
     /// Takes `campaign.json`.
     pub fn campaign(&mut self, value: &Value, f: &mut Findings) {
         self.system = text(value, "system").unwrap_or_default();
@@ -167,6 +175,7 @@ impl Facts {
         let time = |key: &str| value.get(key).and_then(Value::str).and_then(|t| utc_ns(&t));
         match (time("started_utc"), time("ended_utc")) {
             (Some(start), Some(end)) if start <= end => self.period = Some((start, end)),
+            (Some(_), Some(_)) if self.clock_jumped => {}
             (start, end) => f.error(
                 "/ended_utc",
                 "a campaign has a start and ends after it",
@@ -303,7 +312,7 @@ impl Facts {
     fn session_in_time(&self, started: Option<i128>, f: &mut Findings) {
         // A session looks at the machine a moment before the campaign notes its start.
         const MINUTE: i128 = 60_000_000_000;
-        if let Some(((start, end), at)) = self.period.zip(started) {
+        if let Some(((start, end), at)) = self.period.zip(started).filter(|_| !self.clock_jumped) {
             if at < start - 10 * MINUTE || at > end {
                 f.error(
                     "/started_utc",

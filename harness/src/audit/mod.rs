@@ -86,6 +86,7 @@ pub fn audit(path: &Path) -> Report {
         manifest: &manifest,
         facts: Facts {
             sizes: catalogue(path),
+            clock_jumped: journal.clock_jumped,
             ..Facts::default()
         },
     };

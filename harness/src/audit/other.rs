@@ -83,10 +83,7 @@ pub fn kat(value: &Value, head: &Head, facts: &Facts, log: Option<&[u8]>, f: &mu
         let Some(time) = value.get(key).and_then(Value::str) else {
             continue;
         };
-        let inside = utc_ns(&time)
-            .zip(facts.period)
-            .is_some_and(|(at, (start, end))| (start..=end).contains(&at));
-        if !inside {
+        if !facts.is_inside(utc_ns(&time)) {
             f.error(
                 format!("/{key}"),
                 "a KAT lies inside the campaign",

@@ -584,10 +584,7 @@ fn times(value: &Value, place: &str, facts: &Facts, f: &mut Findings) {
     let Some(started) = value.get("started_utc").and_then(Value::str) else {
         return;
     };
-    let inside = utc_ns(&started)
-        .zip(facts.period)
-        .is_some_and(|(at, (start, end))| (start..=end).contains(&at));
-    if !inside {
+    if !facts.is_inside(utc_ns(&started)) {
         f.error(
             format!("{place}/started_utc"),
             "attempts lie inside the campaign",

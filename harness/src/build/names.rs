@@ -5,18 +5,20 @@
 //! absolute path in a compiler's message is cut to `{system}/` and its last part.
 
 use regex::Regex;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// Folders and their symbolic names, longest folder first.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     folders: Vec<(String, String)>,
+    places: Vec<(PathBuf, String)>,
 }
 
 impl Names {
     /// Lets `name` stand for `folder`. An empty name stands for nothing: what lies below is relative.
     pub fn add(&mut self, folder: &Path, name: &str) {
+        self.places.push((folder.to_owned(), name.to_owned()));
         let folder = folder.to_string_lossy().into_owned();
         if !folder.is_empty() && folder != "/" {
             self.folders.push((folder, name.to_owned()));
@@ -34,9 +36,20 @@ impl Names {
         text
     }
 
-    /// A path, known folders replaced.
+    /// A path, known folders replaced; bytes that are no UTF-8 are escaped, so that it stays one path.
     pub fn path(&self, path: &Path) -> String {
-        self.word(&path.to_string_lossy())
+        match path.to_str() {
+            Some(text) => self.word(text),
+            None => self.escaped(path),
+        }
+    }
+
+    fn escaped(&self, path: &Path) -> String {
+        let known = self.places.iter().find_map(|(place, name)| {
+            let below = path.strip_prefix(place).ok()?;
+            Some(Path::new(name).join(below))
+        });
+        protocol::path_to_text(known.as_deref().unwrap_or(path))
     }
 
     /// A tool's message: known folders replaced, other absolute paths cut.
@@ -110,6 +123,19 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(names().word(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_is_escaped_below_its_folder() {
+        use std::os::unix::ffi::OsStrExt;
+        let below = std::ffi::OsStr::from_bytes(b"caf\xe9/a.c");
+        for (folder, expected) in [
+            ("/home/x/checkout", "caf\\xe9/a.c"),
+            ("/home/x/.cargo/registry/src/reg/r-1.0", "{r3}/caf\\xe9/a.c"),
+            ("elsewhere", "elsewhere/caf\\xe9/a.c"),
+        ] {
+            assert_eq!(names().path(&Path::new(folder).join(below)), expected);
         }
     }
 

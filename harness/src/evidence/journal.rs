@@ -132,7 +132,7 @@ pub enum JournalEvent {
         /// In words.
         text: String,
     },
-    /// UTC moved against the monotonic clock since the line before.
+    /// UTC moved against the monotonic clock since the line before, or back since the session before.
     ClockJump {
         /// By how much, milliseconds.
         milliseconds: i64,
@@ -399,6 +399,8 @@ pub struct Journal {
     prev: String,
     last_event: Option<JournalEvent>,
     last_stamp: Option<Stamp>,
+    /// UTC of the last line of the session before, microseconds since the epoch.
+    resumed_after: Option<i64>,
     clock: fn() -> Stamp,
     broken: bool,
 }
@@ -423,6 +425,7 @@ impl Journal {
             prev: NO_LINE.to_owned(),
             last_event: None,
             last_stamp: None,
+            resumed_after: None,
             clock: clock::now,
             broken: false,
         })
@@ -446,6 +449,7 @@ impl Journal {
             prev: chain.last_sha256.clone(),
             last_event: chain.lines.last().map(|line| line.event.clone()),
             last_stamp: None,
+            resumed_after: chain.lines.last().and_then(|line| clock::utc_us(&line.utc)),
             clock: clock::now,
             broken: false,
         };
@@ -498,14 +502,19 @@ impl Journal {
         self.write(stamp, event)
     }
 
-    /// How far UTC moved against the monotonic clock since the last line of this session.
+    /// How far UTC moved against the monotonic clock since the last line of this session, or, the
+    /// monotonic clock being another one after a restart, how far it went back since the session
+    /// before; `None` for no more than a clock drifts.
     fn jump(&self, stamp: Stamp) -> Option<i64> {
-        let before = self.last_stamp?;
+        let Some(before) = self.last_stamp else {
+            let back = (stamp.utc_us.saturating_sub(self.resumed_after?)) / 1000;
+            return (stamp.utc_us < self.resumed_after?).then_some(back);
+        };
         let monotonic_ms =
             (i128::from(stamp.monotonic_ns) - i128::from(before.monotonic_ns)) / 1_000_000;
         let utc_ms = (i128::from(stamp.utc_us) - i128::from(before.utc_us)) / 1000;
         let jump = i64::try_from(utc_ms - monotonic_ms).unwrap_or(i64::MAX);
-        (jump.abs() > CLOCK_JUMP_MS).then_some(jump)
+        (jump.abs() > CLOCK_JUMP_MS || stamp.utc_us < before.utc_us).then_some(jump)
     }
 
     fn write(&mut self, stamp: Stamp, event: JournalEvent) -> Result<(), JournalError> {
@@ -682,6 +691,29 @@ mod tests {
             })
             .collect();
         assert_eq!(jumps, [(2, 86_400_000)]);
+    }
+
+    #[test]
+    fn a_clock_that_went_back_between_sessions_is_a_line_of_its_own() {
+        let (_dir, path, _) = journal(events());
+        let early = || Stamp {
+            utc_us: 0,
+            monotonic_ns: 5,
+        };
+        let (resumed, chain) = Journal::resume(&path).unwrap();
+        resumed
+            .with_clock(early)
+            .append(events().remove(1))
+            .unwrap();
+        let lines = verify(&path).unwrap().lines;
+        let added: Vec<_> = lines[chain.lines.len()..]
+            .iter()
+            .map(|l| &l.event)
+            .collect();
+        assert!(
+            matches!(added[..], [JournalEvent::ClockJump { milliseconds }, _] if *milliseconds < 0),
+            "{added:?}"
+        );
     }
 
     #[test]

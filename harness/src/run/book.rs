@@ -98,12 +98,6 @@ impl Book {
         self.directory.path().join(relative)
     }
 
-    /// Number of sessions before this one.
-    pub fn sessions_before(&self) -> u32 {
-        let begun = |event: &JournalEvent| matches!(event, JournalEvent::SessionBegun { .. });
-        self.before.lines.iter().filter(|l| begun(&l.event)).count() as u32
-    }
-
     /// Appends a line to the journal.
     pub fn log(&self, event: JournalEvent) -> Result<(), BookError> {
         Ok(self.journal.borrow_mut().append(event)?)
@@ -281,7 +275,6 @@ mod tests {
         let sha256 = book.write("kat/c/a.json", &["PASS"]).unwrap();
 
         let book = reopen(book);
-        assert_eq!(book.sessions_before(), 2);
         let found = book.begun("records/c/a.json");
         let places: Vec<_> = found.iter().map(|b| (b.session, b.trial)).collect();
         assert_eq!(places, [(0, 0), (1, 1)]);

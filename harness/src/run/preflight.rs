@@ -3,6 +3,7 @@
 //! A full disk later stops the run as well, with the same status and nothing half-written; but then
 //! hours may have gone by.
 
+use crate::evidence::store::TEMPORARY;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -40,14 +41,23 @@ pub fn estimate(operations: u64, trials: u64, key_bytes: u64) -> u64 {
     FIXED + operations * per_operation + key_bytes
 }
 
-/// Writes a few bytes and waits for the disk.
+/// Writes a few bytes and waits for the disk. The file has no name, so that a kill leaves nothing; where
+/// the file system cannot do that, a resume knows the name and removes it.
 pub fn writable(dir: &Path) -> Result<(), PreflightError> {
+    use rustix::fs::{openat, Mode, OFlags, CWD};
+    let unnamed = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
     let write = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new()
-            .prefix(".probe-")
-            .tempfile_in(dir)?;
+        let mut file = match openat(CWD, dir, unnamed, Mode::RUSR | Mode::WUSR) {
+            Ok(descriptor) => std::fs::File::from(descriptor),
+            Err(_) => {
+                let made = tempfile::Builder::new()
+                    .prefix(TEMPORARY)
+                    .tempfile_in(dir)?;
+                made.into_file() // its name goes at once
+            }
+        };
         file.write_all(&[0; 4096])?;
-        file.as_file().sync_all()
+        file.sync_all()
     };
     write().map_err(|source| PreflightError::NotWritable {
         path: dir.to_owned(),
@@ -79,6 +89,7 @@ mod tests {
     fn a_place_without_the_space_is_refused_with_both_figures() {
         let dir = tempfile::tempdir().unwrap();
         writable(dir.path()).unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
         space(dir.path(), 1).unwrap();
         let error = space(dir.path(), u64::MAX).unwrap_err().to_string();
         assert!(error.contains("needs up to 18446744073710 MB"), "{error}");

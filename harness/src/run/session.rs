@@ -93,7 +93,11 @@ impl Machine {
                 volatile: state.volatile,
                 cpus: state.cpus,
                 check: state.findings,
-                layers: state.layers,
+                layers: state
+                    .layers
+                    .into_iter()
+                    .chain([worker.cgroup_layer()])
+                    .collect(),
                 probes: state.probes,
                 missing: BTreeMap::new(),
             },
@@ -137,24 +141,24 @@ impl Machine {
 
     /// Begins a session of the run on this machine, which must be the one that the run was begun on.
     pub fn begin(self, book: &Book) -> Result<Session, BookError> {
-        let k = book.sessions_before();
         let token = token(book.directory().salt(), &self.identity);
+        let mut sessions = Vec::new();
+        let mut last = None;
+        // A session that was killed before its file was there has left no evidence, and its number.
+        while let Some(stored) =
+            book.read::<EnvironmentFile>(&environment_file(sessions.len() as u32))?
+        {
+            sessions.push(SessionRef {
+                k: sessions.len() as u32,
+                environment_sha256: stored.sha256,
+            });
+            last = Some(stored.value);
+        }
+        let k = sessions.len() as u32;
         let mut environment = self.environment;
         environment.k = k;
         environment.host_token = Some(token.clone());
         evidence::explain(&mut environment);
-        let mut sessions = Vec::new();
-        let mut last = None;
-        for earlier in 0..k {
-            // A session that was killed before it wrote its file has left no evidence either.
-            if let Some(stored) = book.read::<EnvironmentFile>(&environment_file(earlier))? {
-                sessions.push(SessionRef {
-                    k: earlier,
-                    environment_sha256: stored.sha256,
-                });
-                last = Some(stored.value);
-            }
-        }
         if last
             .as_ref()
             .is_some_and(|last| last.host_token.as_ref() != Some(&token))

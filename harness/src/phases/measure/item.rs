@@ -4,7 +4,7 @@ use super::record::{self, Rules};
 use super::{attempt, slots};
 use crate::evidence::{
     aa_file, record_file, BuildFile, BuildRow, Exit, KatRef, Kind, Libraries, LibraryKind,
-    PlanRecord, Reason, Status, TimingRecord,
+    PlanRecord, Reason, SessionRef, Status, TimingRecord,
 };
 use crate::phases::context::{library, Context, PhaseError};
 use crate::phases::{calibrate, inputs, kat};
@@ -149,7 +149,7 @@ fn item<'a>(
     if let (None, Some(reason)) = (cost, calibrated.head.reason) {
         return fail(context, &file, record, reason).map(|()| None);
     }
-    if mark_cut_off(&mut record, &begun) {
+    if mark_cut_off(&mut record, &begun, &context.sessions) {
         record::settle(&mut record, &rules);
         context.book.write(&file, &record)?;
     }
@@ -237,8 +237,9 @@ fn fail(
     Ok(())
 }
 
-/// Adds the attempts that were begun and have left nothing: the orchestrator ended before them.
-pub fn mark_cut_off(record: &mut TimingRecord, begun: &[Begun]) -> bool {
+/// Adds the attempts that were begun and have left nothing, with the session of each: the orchestrator
+/// ended before them.
+pub fn mark_cut_off(record: &mut TimingRecord, begun: &[Begun], sessions: &[SessionRef]) -> bool {
     let mut marked = false;
     for start in begun {
         let Some(slot) = record.trials.get_mut(start.trial as usize) else {
@@ -251,6 +252,7 @@ pub fn mark_cut_off(record: &mut TimingRecord, begun: &[Begun]) -> bool {
             attempt.detail = Some(slots::CUT_OFF.to_owned());
             slot.attempts.push(attempt);
             slot.counted = slots::counted(&slot.attempts);
+            record::note_session(record, sessions.iter().find(|s| s.k == start.session));
             marked = true;
         }
     }
@@ -273,8 +275,15 @@ mod tests {
         let mut record = record(2);
         let starts = [begun(0, 0), begun(1, 0), begun(1, 0), begun(9, 0)];
         record.trials[0].attempts.push(attempt::empty(Exit::Ok));
-        assert!(mark_cut_off(&mut record, &starts));
-        assert!(!mark_cut_off(&mut record, &starts));
+        let session = |k| SessionRef {
+            k,
+            environment_sha256: k.to_string(),
+        };
+        record.head.sessions = vec![session(4)];
+        let sessions = [session(0), session(3), session(4)];
+        assert!(mark_cut_off(&mut record, &starts, &sessions));
+        assert!(!mark_cut_off(&mut record, &starts, &sessions));
+        assert_eq!(record.head.sessions, sessions[1..]);
         let attempts: Vec<_> = record.trials.iter().map(|t| t.attempts.len()).collect();
         assert_eq!(attempts, [1, 1]);
         let marked = &record.trials[1].attempts[0];

@@ -124,12 +124,19 @@ pub fn put(
     if let Some(measured) = measured.filter(|_| attempt.exit == Exit::Ok) {
         note(record, trial, measured, rules);
     }
-    if !record.head.sessions.contains(session) {
-        record.head.sessions.push(session.clone());
-    }
+    note_session(record, Some(session));
     let slot = &mut record.trials[trial as usize];
     slot.attempts.push(attempt);
     slot.counted = slots::counted(&slot.attempts);
+}
+
+/// Notes that a session has taken part, in the order of their numbers.
+pub fn note_session(record: &mut TimingRecord, session: Option<&SessionRef>) {
+    let sessions = &mut record.head.sessions;
+    if let Some(session) = session.filter(|s| !sessions.contains(s)) {
+        let at = sessions.partition_point(|earlier| earlier.k < session.k);
+        sessions.insert(at, session.clone());
+    }
 }
 
 /// What is the same for all attempts, and the seeds of this one.

@@ -183,7 +183,11 @@ pub fn point<'a>(
         context.book.write(&file, &record)?;
         return Ok(None);
     }
-    if mark_cut_off(&mut record.timing, &context.book.begun(&file)) {
+    if mark_cut_off(
+        &mut record.timing,
+        &context.book.begun(&file),
+        &context.sessions,
+    ) {
         record::settle(&mut record, &rules, Settled::Open);
         context.book.write(&file, &record)?;
     }

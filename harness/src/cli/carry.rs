@@ -9,7 +9,7 @@ use crate::config::Sources;
 use crate::evidence::{Finding, ReasonCode, RowInfo, Status};
 use crate::phases::context::{PhaseError, Study};
 use crate::phases::pipeline::{self, Done, Order, Phase, PipelineError};
-use crate::process::Stop;
+use crate::process::{self, Stop};
 use crate::progress;
 use crate::run::directory::Choice;
 use serde::Serialize;
@@ -90,6 +90,7 @@ pub fn carry_out(asked: &Asked, global: &Global) -> Result<Done, Failure> {
         None => prepare::prepare(asked.selection, global, sources, asked.no_deferred)?,
         Some(study) => prepare::study(asked.selection, global, study)?,
     };
+    process::hide();
     let stop = Stop::on_signals().map_err(|error| Failure::could_not(NoSignals(error)))?;
     let progress = progress::reader(global.quiet);
     let runs = prepared.runs();

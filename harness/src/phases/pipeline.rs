@@ -274,7 +274,7 @@ pub fn carry_out(
     let locks = lock_cpus(order, stop)?;
     let worker = find_worker(order, stop, progress)?;
     let guard = tune(order, progress)?;
-    let result = on_this_host(order, &place, worker, stop, progress);
+    let result = on_this_host(order, &place, worker.bounded(), stop, progress);
     let result = restore(guard, result, progress);
     drop(locks);
     result

@@ -1,5 +1,6 @@
 //! The description of a child process.
 
+use super::cgroup::Delegation;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,7 @@ pub struct Command {
     pub(super) descriptors: Vec<(i32, OwnedFd)>,
     pub(super) deadline: Option<Duration>,
     pub(super) grace: Duration,
+    pub(super) cgroups: Option<Delegation>,
 }
 
 impl Command {
@@ -75,6 +77,7 @@ impl Command {
             descriptors: Vec::new(),
             deadline: None,
             grace: GRACE,
+            cgroups: None,
         }
     }
 
@@ -158,6 +161,13 @@ impl Command {
     /// Time between the polite signal and SIGKILL.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
+        self
+    }
+
+    /// A cgroup of its own. The child is moved there before it gets its input, so one that does nothing
+    /// before it has read it is bounded from its first step.
+    pub fn in_cgroup_of(mut self, delegation: Delegation) -> Self {
+        self.cgroups = Some(delegation);
         self
     }
 

@@ -13,6 +13,7 @@
 //! what.
 
 mod capture;
+pub mod cgroup;
 mod command;
 mod group;
 mod outcome;
@@ -24,3 +25,10 @@ pub use command::{Command, Input, Own};
 pub use outcome::{End, Outcome};
 pub use run::{run, run_blocking, run_observed};
 pub use stop::{Stop, StopLevel};
+
+/// Keeps other processes of this user, workers among them, from reading or tracing this one, on kernels
+/// where nothing else does. Programs that it starts are not affected.
+pub fn hide() {
+    // No more than a further layer: where it is refused, the others remain.
+    let _ = nix::sys::prctl::set_dumpable(false);
+}

@@ -1,5 +1,6 @@
 //! Carries a [`Command`] out: results, signals and timers meet in one loop.
 
+use super::cgroup::Delegation;
 use super::{group, Capture, Command, End, Input, Outcome, Own, Stop, StopLevel};
 use command_fds::{CommandFdExt, FdMapping};
 use nix::sys::signal::Signal;
@@ -79,7 +80,16 @@ async fn supervise(
         grace: command.grace,
     };
     let own = command.own;
+    // Made before the child and dropped after it: what is still in it then is killed.
+    let cgroup = command
+        .cgroups
+        .as_ref()
+        .map(Delegation::group)
+        .transpose()?;
     let (mut guard, pipes) = spawn(command)?;
+    if let Some(cgroup) = &cgroup {
+        cgroup.add(guard.pid)?;
+    }
     let captures = Captures {
         stdout: &mut outcome.stdout,
         stderr: &mut outcome.stderr,

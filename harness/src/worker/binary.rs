@@ -5,7 +5,9 @@
 
 use crate::config::{Arch, System};
 use crate::hash;
+use crate::process::cgroup::{Delegation, Limits};
 use crate::process::{self, Command, Stop};
+use protocol::Layer;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,12 @@ const ID_LIMIT: Duration = Duration::from_secs(20);
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 /// Folder of the cross toolchain instead of `.cross` in the checkout.
 pub const CROSS_DIR: &str = "CAMPAIGN_CROSS_DIR";
+
+/// What a worker may use in all: above its address space, and more threads than any candidate starts.
+const CGROUP: Limits = Limits {
+    memory: 5 << 30,
+    pids: 1024,
+};
 
 /// There is no worker to work with.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +96,7 @@ pub struct Worker {
     sha256: String,
     runner: Vec<String>,
     stamp: FileStamp,
+    cgroups: Result<Delegation, String>,
 }
 
 /// What changes when a file is replaced or written to.
@@ -124,7 +133,27 @@ impl Worker {
             sha256: hash::sha256_file(&path).map_err(unreadable)?,
             runner: runner.to_vec(),
             path,
+            cgroups: Err("not asked for".to_owned()),
         })
+    }
+
+    /// The same worker, each of its processes in a cgroup of its own where that can be had.
+    pub fn bounded(mut self) -> Self {
+        self.cgroups = Delegation::take(CGROUP);
+        self
+    }
+
+    /// What there is of cgroups, as a layer of the isolation.
+    pub fn cgroup_layer(&self) -> Layer {
+        let (active, detail) = match &self.cgroups {
+            Ok(delegation) => (true, delegation.describe()),
+            Err(why) => (false, why.clone()),
+        };
+        Layer {
+            name: "cgroup".to_owned(),
+            active,
+            detail,
+        }
     }
 
     /// Where it lies.
@@ -155,7 +184,11 @@ impl Worker {
         }
         let words = self.runner.iter().map(std::ffi::OsStr::new);
         let words = words.chain(std::iter::once(self.path.as_os_str()));
-        Ok(Command::from_words(words).expect("the worker itself is a word"))
+        let command = Command::from_words(words).expect("the worker itself is a word");
+        Ok(match &self.cgroups {
+            Ok(delegation) => command.in_cgroup_of(delegation.clone()),
+            Err(_) => command,
+        })
     }
 
     /// The command as the evidence names it: without the folders of this machine.

@@ -2,7 +2,7 @@
 //! a second time, after kills and interruptions, with what a user or a machine can do wrong.
 
 use crate::support::lab::{self, check_complete, event, json, Instance, Lab, FINE};
-use crate::support::{have, skip};
+use crate::support::{have, skip, skip_without_root};
 use nix::sys::signal::Signal;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -448,6 +448,22 @@ fn ticks(tasks: &Path) -> std::collections::BTreeMap<PathBuf, Ticks> {
 }
 
 #[test]
+fn the_memory_of_a_program_that_runs_libraries_is_root_s_alone() {
+    let lab = slow();
+    let mut running = lab.start(&SIGN);
+    let run = lab.run_dir(1);
+    let begun = [("event", "phase_begun")];
+    assert!(lab::wait_until(&mut running, || lab::has_event(
+        &run, &begun
+    )));
+    // Where a process may be read by its user's other processes, its files are its user's.
+    let memory = fs::metadata(format!("/proc/{}/mem", running.pid())).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&memory), 0);
+    running.signal(Signal::SIGTERM);
+    running.end().expect(143);
+}
+
+#[test]
 fn an_interruption_is_said_kills_the_worker_and_can_be_resumed() {
     for (signal, status, name) in [
         (Signal::SIGINT, 130, "SIGINT"),
@@ -663,7 +679,7 @@ impl Mount {
     /// `None` (and a word about it) where this process may not mount.
     fn new(path: &Path, size: &str) -> Option<Mount> {
         if !nix::unistd::geteuid().is_root() {
-            skip("mounting a small file system needs root");
+            skip_without_root("mounting a small file system");
             return None;
         }
         if !have("mount", "mount") {

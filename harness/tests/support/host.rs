@@ -152,7 +152,7 @@ impl Machine {
 
 /// A file of a fixture.
 pub fn data(name: &str, file: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hosts");
+    let folder = super::root().join("harness/tests/data/hosts");
     folder.join(name).join(file)
 }
 

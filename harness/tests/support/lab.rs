@@ -185,12 +185,15 @@ fn program() -> PathBuf {
 
 /// Compiled objects are shared by all tests: they are found by their content.
 fn cache() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaign-cache")
+    match std::env::var_os("CAMPAIGN_TEST_ROOT") {
+        Some(copy) => Path::new(&copy).join("target/tmp/campaign-cache"),
+        None => Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaign-cache"),
+    }
 }
 
 /// SHA-256 of the canonical text of the candidate's known answers. The text is the candidate's own, for
 /// nobody publishes it; the canonical form is made here.
-fn known_answers(id: usize) -> String {
+pub fn known_answers(id: usize) -> String {
     static DIGESTS: OnceLock<[String; 3]> = OnceLock::new();
     DIGESTS.get_or_init(|| [1, 2, 3].map(digest_of_text))[id - 1].clone()
 }
@@ -204,9 +207,14 @@ fn digest_of_text(id: usize) -> String {
     assert_eq!(end.status, Some(1), "no published digest yet\n{end}");
     let label = labels[id - 1];
     let file = format!("text/lab/{label}.ref.reference/KAT_SIG_{label}.txt");
-    let text = fs::read_to_string(lab.path(&file)).unwrap_or_else(|e| panic!("{e}\n{end}"));
+    digest_of_canonical(&lab.path(&file))
+}
+
+/// SHA-256 of the canonical form, made here, of a KAT text that was kept.
+pub fn digest_of_canonical(text: &Path) -> String {
+    let kept = fs::read_to_string(text).unwrap_or_else(|e| panic!("{}: {e}", text.display()));
     let mut canonical = String::new();
-    for line in text.lines().map(str::trim_end).filter(|l| !l.is_empty()) {
+    for line in kept.lines().map(str::trim_end).filter(|l| !l.is_empty()) {
         canonical.push_str(line);
         canonical.push('\n');
     }
@@ -226,7 +234,8 @@ pub struct End {
 }
 
 impl End {
-    fn of(output: Output) -> End {
+    /// Of a command that has ended.
+    pub fn of(output: Output) -> End {
         End {
             status: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -366,9 +375,16 @@ pub fn numbers_in(dir: &Path) -> Vec<i32> {
 /// Evidence of a complete run, checked for what every run must hold: manifest, chain, seal, a reason
 /// for each null, the planned trials with one counted attempt each.
 pub fn check_complete(run: &Path) {
+    check_complete_of(run, TRIALS);
+}
+
+/// [`check_complete`] of a run with another number of trials.
+pub fn check_complete_of(run: &Path, planned: u64) {
     let chain = journal(run);
     assert!(chain.sealed().is_some(), "not sealed");
-    let seal = fs::read_to_string(format!("{}.seal", run.display())).unwrap();
+    let mut beside = run.as_os_str().to_owned();
+    beside.push(".seal");
+    let seal = fs::read_to_string(beside).unwrap();
     assert_eq!(seal.trim_end(), chain.last_sha256);
     assert!(run.join("pages/index.html").is_file(), "no pages");
     let check = Command::new("sha256sum")
@@ -383,7 +399,7 @@ pub fn check_complete(run: &Path) {
             continue;
         }
         let trials = record["trials"].as_array().unwrap();
-        assert_eq!(trials.len() as u64, TRIALS, "{}", path.display());
+        assert_eq!(trials.len() as u64, planned, "{}", path.display());
         for trial in trials {
             let counted = trial["counted"].as_u64().expect("a counted attempt") as usize;
             assert_eq!(trial["attempts"][counted]["exit"], "ok");

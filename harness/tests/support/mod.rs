@@ -11,8 +11,12 @@ pub mod objects;
 
 use std::path::{Path, PathBuf};
 
-/// Root of the checkout.
+/// Root of the checkout, or of the copy of it that `CAMPAIGN_TEST_ROOT` names (the tests as an ordinary
+/// user).
 pub fn root() -> PathBuf {
+    if let Some(copy) = std::env::var_os("CAMPAIGN_TEST_ROOT") {
+        return copy.into();
+    }
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("harness/ lies in the root")
@@ -25,6 +29,13 @@ pub fn skip(reason: &str) {
     let strict = std::env::var_os("CAMPAIGN_NO_SKIP").is_some_and(|v| !v.is_empty());
     assert!(!strict, "must not be skipped here: {reason}");
     eprintln!("skipped: {reason}");
+}
+
+/// Says that a test needs root, and for what: the one reason that is none to fail for in CI, which runs
+/// the tests as root and then some of them again as an ordinary user.
+pub fn skip_without_root(why: &str) {
+    assert!(!nix::unistd::geteuid().is_root(), "root is here");
+    eprintln!("skipped: {why} needs root");
 }
 
 /// Whether `program` is on PATH; says `skipped: ...` with the package to install when not.

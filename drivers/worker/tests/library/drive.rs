@@ -4,6 +4,7 @@ use command_fds::{CommandFdExt, FdMapping};
 use protocol::{
     Body, Event, Failure, FailureCode, InputRule, Inputs, Isolation, LibraryFile, Request, Task,
 };
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Command, ExitStatus, Stdio};
@@ -139,10 +140,11 @@ pub fn start(input: &[u8], out: Option<&str>, file: Option<(&str, OwnedFd)>) -> 
 /// The worker, under the runner that cargo uses for this target where there is one: an emulated
 /// test cannot start a program of its own architecture directly.
 pub fn worker() -> Command {
-    let program = env!("CARGO_BIN_EXE_worker");
+    let program = crate::support::here(env!("CARGO_BIN_EXE_worker"), "target/debug/worker");
     let runner = runner();
-    let mut words = runner.split_whitespace().chain([program]);
-    let mut command = Command::new(words.next().unwrap_or(program));
+    let words = runner.split_whitespace().map(OsStr::new);
+    let mut words = words.chain([program.as_os_str()]);
+    let mut command = Command::new(words.next().expect("the worker itself is a word"));
     command.args(words);
     command
 }

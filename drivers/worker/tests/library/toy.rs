@@ -105,7 +105,8 @@ pub fn toy(behaviour: &str) -> Option<Toy> {
 
 /// A library of any kind; `-DNAME` texts in `defines`.
 pub fn build(behaviour: &str, kind: Kind, defines: &[&str]) -> Option<Toy> {
-    let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
+    let package = crate::support::here(env!("CARGO_MANIFEST_DIR"), "drivers/worker");
+    let drivers = package.parent()?;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("toy.so");
     let mut command = Command::new(compiler());

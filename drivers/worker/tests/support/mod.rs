@@ -12,6 +12,15 @@ pub fn skip(reason: &str) {
     eprintln!("skipped: {reason}");
 }
 
+/// A path that was compiled in, or, where `CAMPAIGN_TEST_ROOT` names a copy of the checkout (the tests as
+/// an ordinary user), its place there.
+pub fn here(compiled_in: &str, below: &str) -> PathBuf {
+    match std::env::var_os("CAMPAIGN_TEST_ROOT") {
+        Some(copy) => Path::new(&copy).join(below),
+        None => compiled_in.into(),
+    }
+}
+
 /// Compiles `source` to `folder/name`, a shared object that any user may read. `None`, after saying
 /// so, where there is no C compiler for the architecture of this test.
 pub fn library(folder: &Path, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs tests that cargo has compiled once more as an ordinary user: one without a name (no entry in passwd, and not
+# 65534, which owns things), from a copy of the checkout that everybody may read. To be called by root; an ordinary
+# user has run them already. What only root can test says so (`skipped: ... needs root`) and is no failure here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [ "$(id -u)" != 0 ]; then
+    echo "this is an ordinary user: the tests ran as one already"
+    exit 0
+fi
+
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+chmod 755 "$copy"
+user=61001
+while getent passwd "$user" > /dev/null || getent group "$user" > /dev/null; do
+    user=$((user + 1))
+done
+
+tar --create --file=- --exclude=./target --exclude=./.git --exclude=./.cross --exclude=./runs \
+    --exclude=./harness/tests/browser/node_modules . | tar --extract --file=- --directory="$copy"
+mkdir -p "$copy/target/debug/deps" "$copy/target/tmp" "$copy/home"
+cp target/debug/campaign target/debug/worker "$copy/target/debug/"
+mapfile -t compiled < <(cargo test --workspace --no-run 2>&1 | sed -n 's/.*Executable .*(\(.*\))$/\1/p')
+program() { # NAME: the test program of that name
+    for path in "${compiled[@]}"; do
+        case $(basename "$path") in "$1"-*) cp "$path" "$copy/target/debug/deps/"; basename "$path"; return ;; esac
+    done
+    echo "no test program $1 among those that cargo compiled" >&2
+    exit 1
+}
+chmod -R a+rX "$copy"
+chown -R "$user:$user" "$copy/target/tmp" "$copy/home"
+
+run() { # FOLDER PROGRAM ARGUMENTS...: runs a test program as that user
+    local folder=$1 name
+    name=$(program "$2")
+    chmod a+rx "$copy/target/debug/deps/$name"
+    shift 2
+    (cd "$copy/$folder" && setpriv --reuid "$user" --regid "$user" --clear-groups \
+        env -i PATH="$PATH" HOME="$copy/home" CAMPAIGN_TEST_ROOT="$copy" CAMPAIGN_TEST_KILLS=20 \
+        CAMPAIGN_NO_SKIP="${CAMPAIGN_NO_SKIP:-}" "$copy/target/debug/deps/$name" "$@")
+}
+
+run drivers/worker isolation
+run drivers/worker library
+run harness tests zoo:: durability:: process:: run::

@@ -631,24 +631,27 @@ fn a_compiler_that_is_missing_is_named_with_its_package() {
         Arch::X86_64 => (Arch::Aarch64, "gcc-aarch64-linux-gnu"),
         Arch::Aarch64 => (Arch::X86_64, "gcc-x86-64-linux-gnu"),
     };
-    let system = System {
-        arch: other.0,
-        cc: "no-such-compiler".into(),
-        ..lab.native_system()
-    };
-    let error = lab
-        .try_build(&system, Features::NotAsked, &Stop::new())
-        .unwrap_err();
-    let text = error.to_string();
-    assert!(
-        matches!(error, BuildError::MissingCompiler { .. }),
-        "{text}"
-    );
-    assert!(
-        text.contains("`no-such-compiler`") && text.contains(other.1),
-        "{text}"
-    );
-    assert!(!lab.run_dir().join("build.json").exists());
+    // On the machine's own architecture too: the compiler that was asked for, or none.
+    for (arch, package) in [other, (Arch::host().unwrap(), "gcc")] {
+        let system = System {
+            arch,
+            cc: "no-such-compiler".into(),
+            ..lab.native_system()
+        };
+        let error = lab
+            .try_build(&system, Features::NotAsked, &Stop::new())
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(
+            matches!(error, BuildError::MissingCompiler { .. }),
+            "{text}"
+        );
+        assert!(
+            text.contains("`no-such-compiler`") && text.contains(package),
+            "{text}"
+        );
+        assert!(!lab.run_dir().join("build.json").exists());
+    }
 }
 
 #[test]

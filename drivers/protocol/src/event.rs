@@ -348,6 +348,8 @@ pub struct Measured {
     pub time_enabled_ns: Option<u64>,
     /// `time_running` of the group, nanoseconds.
     pub time_running_ns: Option<u64>,
+    /// Why the readings around the loop give no count, although the source works; the time is good.
+    pub count_refused: Option<String>,
     /// Calls between two clock reads.
     pub batch: u64,
     /// The first `min(512, calls / batch)` batches, nanoseconds.

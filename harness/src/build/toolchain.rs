@@ -70,10 +70,12 @@ fn packages(program: &str, arch: Arch) -> (&'static str, &'static str) {
 
 impl Toolchain {
     /// Finds and tests the compiler of `system`. On the system's own architecture, plain `gcc` stands
-    /// in for a cross compiler that is not there.
+    /// in for GCC's cross compiler of that architecture (`aarch64-linux-gnu-gcc`) that is not there: it
+    /// is the same compiler under another name. Nothing stands in for any other.
     pub fn probe(system: &System, stop: &Stop) -> Result<Toolchain, BuildError> {
         let mut commands = vec![words(&system.cc)];
-        if Arch::host() == Some(system.arch) {
+        let cross = format!("{}-linux-gnu-gcc", system.arch.word());
+        if Arch::host() == Some(system.arch) && system.cc == cross {
             commands.push(words("gcc"));
         }
         for command in commands {

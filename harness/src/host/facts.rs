@@ -244,6 +244,34 @@ pub fn throttled(root: &Root, cpu: u32) -> Option<u64> {
     Some(core + root.number::<u64>(&file("package")).unwrap_or(0))
 }
 
+/// What the kernel says of a CPU's frequency: limits in kHz, and how often it was changed since boot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Frequency {
+    limits: Option<(u64, u64)>,
+    transitions: Option<u64>,
+}
+
+impl Frequency {
+    /// Changes between two looks, of limits and of the frequency itself; `None` without a frequency driver.
+    pub fn changes_until(&self, later: &Frequency) -> Option<u64> {
+        let limits = self.limits.zip(later.limits);
+        let limits = limits.map(|(before, after)| u64::from(before != after));
+        let transitions = self.transitions.zip(later.transitions);
+        let transitions = transitions.map(|(before, after)| after.saturating_sub(before));
+        limits.or(transitions)?;
+        Some(limits.unwrap_or(0) + transitions.unwrap_or(0))
+    }
+}
+
+/// Reads it.
+pub fn frequency(root: &Root, cpu: u32) -> Frequency {
+    let number = |name: &str| root.number::<u64>(&cpu_file(cpu, &format!("cpufreq/{name}")));
+    Frequency {
+        limits: number("scaling_min_freq").zip(number("scaling_max_freq")),
+        transitions: number("stats/total_trans"),
+    }
+}
+
 /// user, nice, system, idle, iowait, irq, softirq, steal, ...
 fn cpu_times(root: &Root, cpu: u32) -> Option<Vec<u64>> {
     let stat = root.text("proc/stat")?;
@@ -410,5 +438,30 @@ mod tests {
     fn lists_of_the_kernel_are_read() {
         assert_eq!(parse_cpu_list("0-2,5,7-8\n"), [0, 1, 2, 5, 7, 8]);
         assert_eq!(parse_cpu_list(""), [0u32; 0]);
+    }
+
+    #[test]
+    fn changes_of_the_frequency_are_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        assert_eq!(
+            frequency(&root, 1).changes_until(&frequency(&root, 1)),
+            None
+        );
+        let folder = dir.path().join("sys/devices/system/cpu/cpu1/cpufreq/stats");
+        std::fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, value: &str| {
+            std::fs::write(folder.parent().unwrap().join(name), value).unwrap();
+        };
+        write("scaling_min_freq", "2000000");
+        write("scaling_max_freq", "2000000");
+        let first = frequency(&root, 1);
+        assert_eq!(first.changes_until(&frequency(&root, 1)), Some(0));
+        write("scaling_max_freq", "3000000");
+        assert_eq!(first.changes_until(&frequency(&root, 1)), Some(1));
+        write("stats/total_trans", "10");
+        let counting = frequency(&root, 1);
+        write("stats/total_trans", "13");
+        assert_eq!(counting.changes_until(&frequency(&root, 1)), Some(3));
     }
 }

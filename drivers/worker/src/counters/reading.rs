@@ -112,7 +112,7 @@ pub fn difference(first: &Reading, last: &Reading) -> Result<Count, CountError> 
         (Some(from), Some(to)) => Some(forward("instruction counter", from, to)?),
         _ => None,
     };
-    if let Some((_, running)) = enabled_running.filter(|&(_, running)| running > 0) {
+    if let Some((_, running)) = enabled_running {
         moved("counter", value, running)?;
         moved("instruction counter", instructions.unwrap_or(1), running)?;
     }

@@ -271,12 +271,8 @@ impl<'a> Attempt<'a> {
             )));
         }
         let counted = Counted::between(timed.before.reading, timed.after.reading);
-        let mut source = self.meters.probe.clone();
+        let source = self.meters.probe.clone();
         let is_cycles = source.kind == SourceKind::Perf;
-        if counted.refused.is_some() {
-            source.reason = counted.refused;
-            source.source = None;
-        }
         Ok(Measured {
             calls: self.task.iterations,
             nanoseconds,
@@ -285,6 +281,7 @@ impl<'a> Attempt<'a> {
             instructions: counted.instructions,
             time_enabled_ns: counted.enabled,
             time_running_ns: counted.running,
+            count_refused: counted.refused,
             batch: timing::batch(
                 self.meters.overhead.clock_read_ps,
                 self.meters.clock_step_ns,
@@ -362,7 +359,7 @@ struct Counted {
     instructions: Option<u64>,
     enabled: Option<u64>,
     running: Option<u64>,
-    refused: Option<(String, String)>,
+    refused: Option<String>,
 }
 
 impl Counted {
@@ -379,7 +376,7 @@ impl Counted {
                 refused: None,
             },
             Err(error) => Counted {
-                refused: Some(("not_recorded".to_owned(), error.to_string())),
+                refused: Some(error.to_string()),
                 ..Counted::shared(error)
             },
         }
@@ -444,7 +441,7 @@ mod tests {
             (shared.value, shared.enabled, shared.running),
             (None, Some(9), Some(4))
         );
-        assert!(shared.refused.unwrap().1.contains("4 of 9 ns"));
+        assert!(shared.refused.unwrap().contains("4 of 9 ns"));
         assert_eq!(Counted::between(None, group(1, (0, 0))), Counted::default());
     }
 }

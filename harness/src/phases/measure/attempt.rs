@@ -78,14 +78,49 @@ fn exit(code: FailureCode) -> Exit {
     }
 }
 
-/// An attempt with the figures of an answer.
+/// Core clock that no processor reaches, hertz: counts above it are wrong where the clock is not known.
+const IMPOSSIBLE_HZ: f64 = 1e10;
+
+/// Why the count of an attempt cannot be used although its time can: the readings around the loop
+/// contradict each other, or there are more cycles than twice the clock gives.
+pub fn refused(measured: &Measured, clock_hz: Option<f64>) -> Option<String> {
+    if let Some(why) = &measured.count_refused {
+        return Some(why.clone());
+    }
+    let cycles = measured.cycles? as f64;
+    let hz = cycles / (measured.nanoseconds.max(1) as f64 / 1e9);
+    let limit = clock_hz.map_or(IMPOSSIBLE_HZ, |clock| 2.0 * clock);
+    (hz > limit).then(|| {
+        format!(
+            "{cycles} cycles in {} ns would be {:.2} GHz: the count is wrong",
+            measured.nanoseconds,
+            hz / 1e9
+        )
+    })
+}
+
+/// The attempt with its time and without its count.
+pub fn without_count(attempt: Attempt, why: String) -> Attempt {
+    Attempt {
+        cycles: None,
+        ticks: None,
+        instructions: None,
+        time_enabled: None,
+        time_running: None,
+        detail: Some(why),
+        ..attempt
+    }
+}
+
+/// An attempt with the figures of an answer. A counter counts the calling thread alone: of a library that
+/// ran others there are no cycles.
 pub fn of_answer(measured: &Measured) -> Attempt {
     Attempt {
         calls: measured.calls,
         nanoseconds: measured.nanoseconds,
-        cycles: measured.cycles,
+        cycles: measured.cycles.filter(|_| measured.threads <= 1),
         ticks: measured.ticks,
-        instructions: measured.instructions,
+        instructions: measured.instructions.filter(|_| measured.threads <= 1),
         time_enabled: measured.time_enabled_ns,
         time_running: measured.time_running_ns,
         batch: Some(measured.batch),
@@ -133,5 +168,55 @@ pub fn empty(exit: Exit) -> Attempt {
         stdout: None,
         stderr: None,
         command: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::measured;
+    use super::*;
+
+    #[test]
+    fn counts_that_cannot_be_are_refused() {
+        let counted = |cycles| {
+            let mut m = measured(1, 1_000);
+            m.cycles = Some(cycles);
+            m
+        };
+        assert_eq!(refused(&measured(1, 1_000), Some(2e9)), None);
+        assert_eq!(refused(&counted(4_000), Some(2e9)), None);
+        let why = refused(&counted(4_001), Some(2e9)).unwrap();
+        assert_eq!(
+            why,
+            "4001 cycles in 1000 ns would be 4.00 GHz: the count is wrong"
+        );
+        assert_eq!(refused(&counted(10_000), None), None);
+        // One wrapped read of a 48-bit counter.
+        assert!(refused(&counted(150_000_000_000_000), None).is_some());
+        let frozen = Measured {
+            count_refused: Some("it is frozen".into()),
+            ..measured(1, 1_000)
+        };
+        assert_eq!(refused(&frozen, None).as_deref(), Some("it is frozen"));
+    }
+
+    #[test]
+    fn an_attempt_without_its_count_keeps_its_time() {
+        let mut m = measured(4, 400);
+        m.cycles = Some(7);
+        m.instructions = Some(8);
+        let attempt = without_count(of_answer(&m), "why".into());
+        assert_eq!((attempt.calls, attempt.nanoseconds), (4, 400));
+        assert_eq!((attempt.cycles, attempt.instructions), (None, None));
+        assert_eq!(attempt.detail.as_deref(), Some("why"));
+    }
+
+    #[test]
+    fn a_counter_of_one_thread_says_nothing_of_a_library_with_several() {
+        let mut m = measured(4, 400);
+        m.cycles = Some(7);
+        assert_eq!(of_answer(&m).cycles, Some(7));
+        m.threads = 2;
+        assert_eq!(of_answer(&m).cycles, None);
     }
 }

@@ -19,6 +19,9 @@ const SIBLING_BUSY_PERCENT: f64 = 10.0;
 /// `/proc/stat` counts in ticks of 10 ms (USER_HZ is 100 on all Linux architectures of ours).
 const TICK_S: f64 = 0.01;
 
+/// Flag of a library that ran more than one thread.
+pub const THREADS: &str = "threads";
+
 /// What was seen around an attempt from outside.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Outside {
@@ -30,6 +33,8 @@ pub struct Outside {
     pub sibling_busy: Option<u64>,
     /// How often it was throttled.
     pub throttled: Option<u64>,
+    /// How often its frequency or the limits of it changed.
+    pub frequency_changes: Option<u64>,
 }
 
 /// What a normal attempt looks like.
@@ -75,6 +80,12 @@ pub fn flags(measured: &Measured, outside: Outside, normal: Normal) -> Vec<Flag>
         );
     }
     above("throttled", outside.throttled.unwrap_or(0) as f64, 0.0);
+    above(
+        "frequency_changed",
+        outside.frequency_changes.unwrap_or(0) as f64,
+        0.0,
+    );
+    above(THREADS, f64::from(measured.threads), 1.0);
     above("page_faults_major", usage.major_faults as f64, 0.0);
     above(
         "page_faults_changed",
@@ -157,6 +168,7 @@ mod tests {
             steal: Some(2),
             sibling_busy: Some(1),
             throttled: Some(0),
+            frequency_changes: Some(0),
         }
     }
 
@@ -183,13 +195,15 @@ mod tests {
     #[test]
     fn each_limit_that_is_passed_gives_its_flag() {
         type Change = fn(&mut Measured, &mut Outside);
-        let cases: [(&str, Change); 13] = [
+        let cases: [(&str, Change); 15] = [
             ("involuntary_switches_per_s", |m, _| {
                 m.usage.involuntary_switches = 61
             }),
             ("steal_percent", |_, o| o.steal = Some(3)),
             ("sibling_busy_percent", |_, o| o.sibling_busy = Some(41)),
             ("throttled", |_, o| o.throttled = Some(1)),
+            ("frequency_changed", |_, o| o.frequency_changes = Some(1)),
+            (THREADS, |m, _| m.threads = 2),
             ("page_faults_major", |m, _| m.usage.major_faults = 1),
             ("page_faults_changed", |m, _| m.usage.minor_faults = 1101),
             ("page_faults_changed", |m, _| m.usage.minor_faults = 899),

@@ -187,6 +187,11 @@ async fn run_attempt(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Resu
         if record::changes_source(&record, measured) {
             attempt.exit = Exit::Interrupted;
             attempt.detail = Some("it counted with another source than the record's".into());
+        } else if let Some(why) = attempt::refused(measured, item.rules.clock_hz) {
+            attempt = attempt::without_count(attempt, why);
+            if !slots::last_try(&record.trials[trial as usize]) {
+                attempt.exit = Exit::Interrupted;
+            }
         }
     }
     let was_interrupted = attempt.detail.as_deref() == Some(slots::CUT_OFF);
@@ -247,6 +252,7 @@ pub(super) struct Seen {
     steal: Option<u64>,
     sibling_busy: Option<u64>,
     throttled: Option<u64>,
+    frequency: facts::Frequency,
 }
 
 impl Seen {
@@ -259,6 +265,7 @@ impl Seen {
                 .map(|&sibling| facts::busy_ticks(root, sibling))
                 .sum(),
             throttled: facts::throttled(root, cpu),
+            frequency: facts::frequency(root, cpu),
         }
     }
 
@@ -269,6 +276,7 @@ impl Seen {
             steal: more(self.steal, after.steal),
             sibling_busy: more(self.sibling_busy, after.sibling_busy),
             throttled: more(self.throttled, after.throttled),
+            frequency_changes: self.frequency.changes_until(&after.frequency),
         }
     }
 }
@@ -357,6 +365,7 @@ pub(crate) mod tests {
             instructions: None,
             time_enabled_ns: None,
             time_running_ns: None,
+            count_refused: None,
             batch: 1,
             samples_ns: vec![nanoseconds / calls; calls as usize],
             rest: Rest { calls: 0, value: 0 },

@@ -1,6 +1,6 @@
 //! The timing record from its first line to its last: made empty, and completed attempt by attempt.
 
-use super::slots;
+use super::{disturb, slots};
 use crate::evidence::{
     self, Attempt, CycleSourceRecord, DerivedTiming, Exit, InputsRecord, Reason, ReasonCode,
     SeedRecord, SessionRef, SizesRecord, Status, TimingRecord, Trial,
@@ -220,6 +220,27 @@ pub struct Known<'a> {
     source: SourceKind,
     no_counter: Option<Reason>,
     status: Option<Reason>,
+    threads: bool,
+}
+
+/// Whether the library ran threads of its own in an attempt.
+fn runs_threads(record: &TimingRecord) -> bool {
+    let mut attempts = record.trials.iter().flat_map(|trial| &trial.attempts);
+    attempts.any(|a| a.flags.iter().any(|flag| flag.name == disturb::THREADS))
+}
+
+/// Fields that a counter of core cycles fills.
+fn is_count(field: &str) -> bool {
+    field.ends_with("cycles") || ["instructions", "time_enabled", "time_running"].contains(&field)
+}
+
+/// Why a source that works gave no count.
+fn uncounted(threads: bool) -> Reason {
+    let text = match threads {
+        true => "the library runs several threads, and the counter counts the calling one alone",
+        false => "the count of an attempt was refused or the attempt did not end well; its detail says why",
+    };
+    Reason::new(ReasonCode::NotRecorded, text)
 }
 
 impl<'a> Known<'a> {
@@ -230,6 +251,7 @@ impl<'a> Known<'a> {
             source: record.cycle_source.kind,
             no_counter: record.cycle_source.reason.clone(),
             status: record.head.reason.clone(),
+            threads: runs_threads(record),
         }
     }
 
@@ -249,6 +271,7 @@ impl<'a> Known<'a> {
             _ if last.ends_with("ticks") && self.source == SourceKind::Perf => {
                 Some(counts_cycles())
             }
+            _ if self.source == SourceKind::Perf && is_count(last) => Some(uncounted(self.threads)),
             "instructions" | "time_enabled" | "time_running" => self.no_counter.clone(),
             _ if last.ends_with("cycles") || last.ends_with("ticks") => self.no_counter.clone(),
             _ if pointer.starts_with("/cycle_source/") => self.no_counter.clone(),
@@ -371,6 +394,26 @@ mod tests {
         let mut again = record.clone();
         evidence::explain(&mut again);
         assert_eq!(again, record);
+    }
+
+    #[test]
+    fn a_refused_count_costs_the_cycles_and_not_the_time() {
+        let mut record = record(2);
+        good(&mut record, 0, 0);
+        record.cycle_source.kind = SourceKind::Perf;
+        let refused =
+            super::super::attempt::without_count(of_answer(&measured(4, 400)), "x".into());
+        let m = measured(4, 400);
+        add(&mut record, 1, refused, Some(&m), &session(0), &RULES);
+        assert_eq!(record.head.status, Status::Complete);
+        let derived = record.derived.as_ref().unwrap();
+        assert_eq!((derived.n, derived.mean_cycles), (8, None));
+        for field in ["/derived/mean_cycles", "/trials/*/attempts/*/cycles"] {
+            assert!(
+                record.head.missing[field].text.contains("refused"),
+                "{field}"
+            );
+        }
     }
 
     #[test]

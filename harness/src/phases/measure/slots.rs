@@ -12,25 +12,38 @@ pub const CUT_OFF: &str = "cut off by the end of the orchestrator";
 /// The attempt that counts: the first undisturbed one that went well, else the last that went well.
 pub fn counted(attempts: &[Attempt]) -> Option<u32> {
     let good = |attempt: &&Attempt| attempt.exit == Exit::Ok;
-    let undisturbed = attempts.iter().position(|a| good(&a) && a.flags.is_empty());
+    let undisturbed = attempts.iter().position(|a| good(&a) && !is_disturbed(a));
     let index = undisturbed.or_else(|| attempts.iter().rposition(|a| good(&a)));
     index.map(|index| index as u32)
+}
+
+/// Whether something disturbed an attempt. Threads of the library are flagged, but are its nature: another
+/// attempt would have them too.
+fn is_disturbed(attempt: &Attempt) -> bool {
+    let own = super::disturb::THREADS;
+    attempt.flags.iter().any(|flag| flag.name != own)
+}
+
+/// Attempts of a slot that the machine spoilt.
+fn spoilt(trial: &Trial) -> usize {
+    let attempts = trial.attempts.iter();
+    attempts
+        .filter(|a| a.exit == Exit::Interrupted && a.detail.as_deref() != Some(CUT_OFF))
+        .count()
+}
+
+/// Whether the next attempt is the last one that the machine may spoil.
+pub fn last_try(trial: &Trial) -> bool {
+    spoilt(trial) + 1 >= SPOILT
 }
 
 /// Whether a slot needs another attempt: it has none, or only disturbed ones and repeats are left. A
 /// failed call, a crash and a timeout are not repeated; an interrupted attempt is no repeat.
 pub fn is_open(trial: &Trial, repeats: u32) -> bool {
-    let spoilt = |a: &&Attempt| a.exit == Exit::Interrupted;
-    let real: Vec<&Attempt> = trial.attempts.iter().filter(|a| !spoilt(a)).collect();
-    let spoilt_by_machine = trial
-        .attempts
-        .iter()
-        .filter(|a| spoilt(a) && a.detail.as_deref() != Some(CUT_OFF))
-        .count();
-    spoilt_by_machine < SPOILT
-        && real
-            .iter()
-            .all(|a| a.exit == Exit::Ok && !a.flags.is_empty())
+    let attempts = trial.attempts.iter();
+    let real: Vec<&Attempt> = attempts.filter(|a| a.exit != Exit::Interrupted).collect();
+    spoilt(trial) < SPOILT
+        && real.iter().all(|a| a.exit == Exit::Ok && is_disturbed(a))
         && real.len() <= repeats as usize
 }
 
@@ -61,6 +74,8 @@ fn failure(index: usize, trial: &Trial) -> Reason {
         Some(Exit::Timeout) => ReasonCode::Timeout,
         Some(Exit::CallFailed) => ReasonCode::CallFailed,
         Some(Exit::NotVerified) => ReasonCode::NotVerified,
+        // A suspend, a clock that went backwards: not the library's doing.
+        Some(Exit::Interrupted) => ReasonCode::Interrupted,
         _ => ReasonCode::Crash,
     };
     let detail = last.and_then(|a| a.detail.as_deref());
@@ -103,6 +118,34 @@ mod tests {
         }
     }
 
+    fn threaded() -> Attempt {
+        let flags = vec![Flag {
+            name: "threads".into(),
+            value: 2.0,
+            limit: 1.0,
+        }];
+        Attempt {
+            flags,
+            ..attempt(Exit::Ok)
+        }
+    }
+
+    #[test]
+    fn a_slot_has_a_last_try_and_an_end_that_is_nobodys_crash() {
+        let spoilt = |n| trial(vec![suspended(); n]);
+        assert!(!last_try(&spoilt(0)) && !last_try(&spoilt(1)) && last_try(&spoilt(2)));
+        assert!(!last_try(&trial(vec![cut_off(), cut_off(), cut_off()])));
+        let (failed, reason) = status(&[spoilt(3)], 0);
+        assert_eq!(failed, Status::Failed);
+        assert_eq!(
+            reason,
+            Some(Reason::new(
+                ReasonCode::Interrupted,
+                "trial 0: the machine was suspended"
+            ))
+        );
+    }
+
     fn trial(attempts: Vec<Attempt>) -> Trial {
         Trial {
             counted: counted(&attempts),
@@ -122,6 +165,7 @@ mod tests {
             (vec![flagged(), flagged()], Some(1), false, true),
             (vec![flagged(), flagged(), flagged()], Some(2), false, false),
             (vec![flagged(), ok()], Some(1), false, false),
+            (vec![threaded()], Some(0), false, false),
             (vec![flagged(), crash()], Some(0), false, false),
             (vec![crash()], None, false, false),
             (vec![attempt(Exit::Timeout)], None, false, false),

@@ -427,6 +427,13 @@ pub(super) fn warnings(dataset: &Dataset) -> Vec<String> {
             campaign.system
         ));
     }
+    if campaign.class == Class::Local && campaign.system != crate::select::LOCAL {
+        all.push(format!(
+            "Not {system}: the machine that was measured is not the one registered under this name; its processor \
+             is given below. These figures are of no registered system.",
+            system = campaign.system
+        ));
+    }
     match virtualization(dataset).map(|kind| (kind, kind.strip_prefix("container:"))) {
         Some((_, Some(kind))) => all.push(format!(
             "Container ({kind}): what lies below it cannot be seen from inside."
@@ -536,5 +543,19 @@ mod tests {
             );
         }
         assert_ne!(page_name("a b"), page_name("a-b"));
+    }
+
+    #[test]
+    fn a_system_measured_on_another_machine_is_warned_of() {
+        let mut dataset = crate::testing::Synthetic::public_campaign(1).build();
+        let named = |dataset: &Dataset| {
+            let start = format!("Not {}:", dataset.campaign.system);
+            warnings(dataset).iter().any(|w| w.starts_with(&start))
+        };
+        assert!(!named(&dataset));
+        dataset.campaign.class = Class::Local;
+        assert!(named(&dataset));
+        dataset.campaign.system = crate::select::LOCAL.to_owned();
+        assert!(!named(&dataset));
     }
 }

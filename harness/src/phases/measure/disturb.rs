@@ -85,7 +85,6 @@ pub fn flags(measured: &Measured, outside: Outside, normal: Normal) -> Vec<Flag>
         outside.frequency_changes.unwrap_or(0) as f64,
         0.0,
     );
-    above(THREADS, f64::from(measured.threads), 1.0);
     above("page_faults_major", usage.major_faults as f64, 0.0);
     above(
         "page_faults_changed",
@@ -99,7 +98,7 @@ pub fn flags(measured: &Measured, outside: Outside, normal: Normal) -> Vec<Flag>
         0.0,
     );
     // What other threads do is not counted, and what they take from the pinned CPU is.
-    above("threads", f64::from(measured.threads), 1.0);
+    above(THREADS, f64::from(measured.threads), 1.0);
     let ahead = measured.boottime_ns.saturating_sub(measured.nanoseconds) as f64 / 1e9;
     above("suspended_s", ahead, seconds * CLOCK_CORRECTION + 0.001);
 
@@ -195,7 +194,7 @@ mod tests {
     #[test]
     fn each_limit_that_is_passed_gives_its_flag() {
         type Change = fn(&mut Measured, &mut Outside);
-        let cases: [(&str, Change); 15] = [
+        let cases: [(&str, Change); 14] = [
             ("involuntary_switches_per_s", |m, _| {
                 m.usage.involuntary_switches = 61
             }),
@@ -203,13 +202,12 @@ mod tests {
             ("sibling_busy_percent", |_, o| o.sibling_busy = Some(41)),
             ("throttled", |_, o| o.throttled = Some(1)),
             ("frequency_changed", |_, o| o.frequency_changes = Some(1)),
-            (THREADS, |m, _| m.threads = 2),
             ("page_faults_major", |m, _| m.usage.major_faults = 1),
             ("page_faults_changed", |m, _| m.usage.minor_faults = 1101),
             ("page_faults_changed", |m, _| m.usage.minor_faults = 899),
             ("migrations", |m, _| m.cpu_after = 9),
             ("migrations", |m, _| m.usage.migrations = Some(2)),
-            ("threads", |m, _| m.threads = 2),
+            (THREADS, |m, _| m.threads = 2),
             ("suspended_s", |m, _| m.boottime_ns = 1_100_000_000),
             ("min_cpu_per_wall", |m, _| m.usage.user_ns = 979_000_000),
             ("min_clock_ratio", |m, _| m.cycles = Some(1_994_000_000)),

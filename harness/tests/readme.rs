@@ -59,3 +59,29 @@ fn every_command_of_the_readme_exists() {
     }
     assert!(named > 10, "the table was read");
 }
+
+#[test]
+fn every_command_that_exists_is_in_the_readme() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("campaign"));
+    let output = command.arg("--help").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let (_, rest) = help.split_once("Commands:\n").unwrap();
+    let (list, _) = rest.split_once("\n\n").unwrap();
+    // Descriptions that are continued on a further line are indented more.
+    let commands = list.lines().filter(|line| !line.starts_with("   "));
+    let mut named = 0;
+    for name in commands.filter_map(|line| line.split_whitespace().next()) {
+        let cell = [format!("`{name}`"), format!("`{name} ")];
+        let is_named = readme
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+            .any(|row| {
+                cell.iter()
+                    .any(|c| row.split('|').nth(1).unwrap().contains(c))
+            });
+        assert!(is_named, "`{name}` is in no row of the README's table");
+        named += 1;
+    }
+    assert!(named > 20, "the list was read: {named}");
+}

@@ -499,7 +499,8 @@ fn survives_kills_in(phase: &str) {
     let seed = rand_seed();
     println!("seed of the moments: {seed}");
     let mut moment = seed;
-    let mut kills = 0;
+    // Kills that hit the phase; those that came too late make the next one come earlier.
+    let (mut kills, mut latest_us) = (0, 1 << 18); // 0.26 s
     let mut k = 1;
     while kills < 10 {
         let run = lab.run_dir(k);
@@ -515,12 +516,15 @@ fn survives_kills_in(phase: &str) {
         moment = moment
             .wrapping_mul(6364136223846793005)
             .wrapping_add(1442695040888963407);
-        std::thread::sleep(Duration::from_micros(moment >> 33 & 0x3ffff)); // up to 0.26 s
+        std::thread::sleep(Duration::from_micros((moment >> 33) % latest_us));
         if running.is_alive() {
             running.signal(Signal::SIGKILL);
-            kills += 1;
         }
         let end = running.end();
+        match end.status.is_none() && last_begun(&run).as_deref() == Some(phase) {
+            true => kills += 1,
+            false => latest_us = (latest_us / 2).max(1000),
+        }
         for (path, content) in finished_before {
             assert_eq!(
                 fs::read(&path).unwrap(),
@@ -552,6 +556,15 @@ fn survives_kills_in(phase: &str) {
 fn is_sealed(run: &Path) -> bool {
     fs::read_to_string(run.join("journal.jsonl"))
         .is_ok_and(|text| text.ends_with('\n') && text.contains("\"event\":\"sealed\""))
+}
+
+/// The phase that was begun last.
+fn last_begun(run: &Path) -> Option<String> {
+    let text = fs::read_to_string(run.join("journal.jsonl")).ok()?;
+    let lines = text.lines().rev();
+    let mut events = lines.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let begun = events.find(|event| event["event"] == "phase_begun")?;
+    begun["phase"].as_str().map(str::to_owned)
 }
 
 /// How often a phase was begun.

@@ -21,8 +21,8 @@ done
 tar --create --file=- --exclude=./target --exclude=./.git --exclude=./.cross --exclude=./runs \
     --exclude=./harness/tests/browser/node_modules . | tar --extract --file=- --directory="$copy"
 mkdir -p "$copy/target/debug/deps" "$copy/target/tmp" "$copy/home"
-cp target/debug/campaign target/debug/worker "$copy/target/debug/"
 mapfile -t compiled < <(cargo test --workspace --no-run 2>&1 | sed -n 's/.*Executable .*(\(.*\))$/\1/p')
+cp target/debug/campaign target/debug/worker "$copy/target/debug/"
 program() { # NAME: the test program of that name
     for path in "${compiled[@]}"; do
         case $(basename "$path") in "$1"-*) cp "$path" "$copy/target/debug/deps/"; basename "$path"; return ;; esac

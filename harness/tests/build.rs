@@ -930,6 +930,7 @@ fn a_library_that_comes_already_built_is_taken_as_it_is() {
     );
     assert_eq!(taken.elf, row.elf);
     assert_eq!(taken.compiler, "already built");
+    assert_eq!(taken.warnings, Some(Vec::new()));
     let interpose = exports(&lab.library(&taken, harness::build::INTERPOSE));
     assert!(
         interpose.contains("malloc") && interpose.contains("campaign_memory_peak"),

@@ -322,6 +322,7 @@ fn the_zoo_harms_nobody() {
         assert_eq!(results(&run, name), results(&alone, name));
     }
     twenty_megabytes_of_stack_are_evidence(&run);
+    names_of_the_c_library_are_said(&run);
     zoo.campaign(&["audit", "runs/local-quick-2"]).expect(0);
 }
 
@@ -486,4 +487,19 @@ fn twenty_megabytes_of_stack_are_evidence(run: &Path) {
     let memory = json(run, "memory/zoo/stack_20_mb.ref.reference__sign.json");
     let peak = memory["derived"]["worst"]["stack_peak_bytes"].as_f64();
     assert!(peak.unwrap() >= 20e6, "{memory}");
+}
+
+fn names_of_the_c_library_are_said(run: &Path) {
+    let build = json(run, "build.json");
+    let rows = build["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| {
+        row["identity"]
+            .as_str()
+            .unwrap()
+            .contains("clashes_with_libc")
+    });
+    let warnings = row.unwrap()["warnings"].to_string();
+    for name in ["malloc", "clock_gettime", "sched_getcpu"] {
+        assert!(warnings.contains(name), "{warnings}");
+    }
 }

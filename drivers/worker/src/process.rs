@@ -123,9 +123,11 @@ impl Status {
             .map_err(WorkerError::io("reading /proc/self/status"))?;
         let text = String::from_utf8_lossy(&bytes[..read]);
         parse_status(&text).ok_or_else(|| {
-            WorkerError::io("reading /proc/self/status")(std::io::Error::other(
-                "VmRSS, VmHWM or Threads is missing",
-            ))
+            WorkerError::Contract(
+                "VmRSS, VmHWM or Threads is missing in /proc/self/status; the library has closed or \
+                 replaced the open file"
+                    .to_owned(),
+            )
         })
     }
 }

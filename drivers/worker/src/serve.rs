@@ -402,9 +402,9 @@ fn blame(error: WorkerError) -> WorkerError {
     let WorkerError::Io { what, source } = error else {
         return error;
     };
-    let code = source.raw_os_error().map(Errno::from_raw);
-    if code.is_some_and(|code| DISK.contains(&code)) {
-        return WorkerError::Io { what, source };
+    match source.raw_os_error().map(Errno::from_raw) {
+        Some(code) if !DISK.contains(&code) => {}
+        _ => return WorkerError::Io { what, source },
     }
     WorkerError::Contract(format!(
         "{what}: {source}; it was open before the library was loaded, which has closed or replaced it"

@@ -50,6 +50,16 @@ pub fn symbols(data: &[u8]) -> Result<Symbols, ElfError> {
     Ok(symbols)
 }
 
+/// Names that a library exports.
+pub fn exports(data: &[u8]) -> Result<BTreeSet<String>, ElfError> {
+    use object::{Object, ObjectSymbol};
+    let file = object::File::parse(data)?;
+    let defined = file.dynamic_symbols().filter(|s| s.is_definition());
+    defined
+        .map(|symbol| Ok(symbol.name()?.to_owned()))
+        .collect()
+}
+
 /// The machine that a file is for: the word of the configuration where it is one of ours, else the
 /// number of the ELF header.
 pub fn machine(data: &[u8]) -> Result<String, ElfError> {

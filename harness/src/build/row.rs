@@ -461,6 +461,7 @@ fn prebuilt(
     row.compiler = "already built".to_owned();
     row.compiler_version = "unknown".to_owned();
     row.elf = Some(elf::figures(&data).map_err(elf_error)?);
+    row.warnings = Some(stray_names(&elf::exports(&data).map_err(elf_error)?));
     row.source_sha256 = Some(hash::sha256(
         format!("{}  {name}\n", hash::sha256(&data)).as_bytes(),
     ));
@@ -492,6 +493,26 @@ fn prebuilt(
         (LibraryKind::Timed.name().to_owned(), taken),
         (INTERPOSE.to_owned(), interpose),
     ]))
+}
+
+/// What a library exports beside the contract, as a warning. In the libraries made here the version
+/// script hides it; in a library that comes built it could be taken for the function of that name of
+/// another one. It is loaded so that it is not.
+fn stray_names(exports: &BTreeSet<String>) -> Vec<String> {
+    const CONTRACT: [&str; 4] = ["sig_", "kem_", "kex_", "campaign_"];
+    let strays: Vec<&str> = exports
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !CONTRACT.iter().any(|own| name.starts_with(own)))
+        .filter(|name| !matches!(*name, "CryptHash" | "drng_algorithm"))
+        .collect();
+    match strays.is_empty() {
+        true => Vec::new(),
+        false => vec![format!(
+            "exports names beside the API: {}",
+            strays.join(", ")
+        )],
+    }
 }
 
 fn empty_row(shop: &Workshop, request: &Request) -> BuildRow {

@@ -180,6 +180,38 @@ fn usual(key: &str) -> Reason {
         "read_ns" | "hash_ns" | "read_s" | "hash_s" | "hash_share" => {
             (ReasonCode::NotInPlan, "this mode does not do that apart")
         }
+        "governor" | "driver" | "min_khz" | "max_khz" | "hardware_max_khz" => (
+            ReasonCode::NotRecorded,
+            "the kernel has no frequency driver for this CPU (no cpufreq folder, or not this file in it)",
+        ),
+        "core_type" => (
+            ReasonCode::NotRecorded,
+            "the kernel tells no kinds of cores apart here",
+        ),
+        "cpufreq_boost" | "intel_pstate_no_turbo" => (
+            ReasonCode::NotRecorded,
+            "the kernel has no such switch here",
+        ),
+        "machine" => (
+            ReasonCode::NotRecorded,
+            "neither firmware nor device tree names the machine",
+        ),
+        "midr" => (
+            ReasonCode::NotRecorded,
+            "a register of AArch64; elsewhere, or hidden by the kernel, it is missing",
+        ),
+        "build_tool" => (
+            ReasonCode::NotRecorded,
+            "nothing but the compiler builds the libraries",
+        ),
+        "source" => (
+            ReasonCode::NotRecorded,
+            "it cannot be used here; the reason stands beside it",
+        ),
+        "time_enabled_running" => (
+            ReasonCode::NotRecorded,
+            "the source is no counter group of the kernel",
+        ),
         _ => (ReasonCode::NotRecorded, "not recorded"),
     };
     Reason::new(code, text)

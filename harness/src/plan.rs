@@ -10,7 +10,7 @@
 //! time limit = timeout_floor + 3 * (iterations + warm-ups) * c + 3 * preparation
 //! ```
 //!
-//! Which identities take part is [`crate::select`]'s.
+//! A plan with a cost of its own (`cost_s`) reckons with that one. Which identities take part is [`crate::select`]'s.
 
 use crate::evidence::{PlanRecord, PlanSettings};
 use crate::stats::median;
@@ -67,7 +67,7 @@ pub fn warmups(call_s: f64) -> u32 {
 
 /// The plan of one operation, as its record states it.
 pub fn measure(plan: &PlanSettings, cost: Cost) -> PlanRecord {
-    let call_s = cost.call_s.max(LEAST_COST_S);
+    let call_s = plan.cost_s.unwrap_or(cost.call_s).max(LEAST_COST_S);
     let iterations = iterations(plan, call_s);
     let warmups = warmups(call_s);
     PlanRecord {
@@ -266,6 +266,19 @@ mod tests {
         p.iterations = Some(1000);
         assert_eq!(iterations(&p, 100.0), 1000);
         assert_eq!(measure(&p, cost(100.0)).fixed_iterations, Some(1000));
+    }
+
+    #[test]
+    fn a_plan_with_a_cost_of_its_own_reckons_with_it_whatever_was_calibrated() {
+        let mut p = plan("quick");
+        (p.iterations, p.cost_s) = (Some(4), Some(1e-9));
+        let records = [1e-6, 0.06, 20.0].map(|c| measure(&p, cost(c)));
+        for record in &records {
+            assert_eq!((record.iterations, record.warmups), (4, 3));
+            assert_eq!(record.cost_s, Some(1e-9));
+            assert_eq!(record, &records[0]);
+        }
+        assert_eq!(expected_s(&p, cost(2.0)), 5.0 * 7.0 * 2.0, "the real one");
     }
 
     #[test]

@@ -168,10 +168,17 @@ fn unknown<'n>(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Features {
     /// Exactly these.
-    Known(BTreeSet<String>),
-    /// They cannot be found out (under a runner, or the kernel does not tell). A code that requires
-    /// some is then left out: it could end in an illegal instruction.
+    Known {
+        /// Whose, in a reason: `the CPU`, or the one that a runner emulates.
+        cpu: String,
+        /// Their names.
+        words: BTreeSet<String>,
+    },
+    /// They cannot be found out (a runner whose CPU is not in our table, or the kernel does not
+    /// tell). A code that requires some is then left out: it could end in an illegal instruction.
     Unknown,
+    /// Nothing is left out for a feature: another machine will decide (packs).
+    NotAsked,
 }
 
 /// What decides who takes part.
@@ -298,19 +305,22 @@ fn lacks_feature(
     let of_build = build.requires.get(&selection.arch);
     let required = of_build.into_iter().flatten().chain(&code.requires);
     let missing: BTreeSet<&str> = match selection.features {
-        Features::Known(features) => required
-            .filter(|feature| !features.contains(*feature))
+        Features::Known { words, .. } => required
+            .filter(|feature| !words.contains(*feature))
             .map(String::as_str)
             .collect(),
         Features::Unknown => required.map(String::as_str).collect(),
+        Features::NotAsked => BTreeSet::new(),
     };
     if missing.is_empty() {
         return None;
     }
     let names = missing.into_iter().collect::<Vec<_>>().join(", ");
     let text = match selection.features {
-        Features::Known(_) => format!("the CPU lacks {names}"),
-        Features::Unknown => format!("it needs {names}, and the CPU's features are not known"),
+        Features::Known { cpu, .. } => format!("{cpu} lacks {names}"),
+        Features::Unknown | Features::NotAsked => {
+            format!("it needs {names}, and the CPU's features are not known")
+        }
     };
     Some(Reason::new(ReasonCode::CpuFeature, text))
 }
@@ -404,7 +414,10 @@ mod tests {
     }
 
     fn known(features: &[&str]) -> Features {
-        Features::Known(features.iter().map(|f| (*f).to_owned()).collect())
+        Features::Known {
+            cpu: "the CPU".to_owned(),
+            words: features.iter().map(|f| (*f).to_owned()).collect(),
+        }
     }
 
     /// Identities that take part, and the reasons of the rest.
@@ -468,6 +481,8 @@ mod tests {
             "guide",
             None,
         );
+        assert_eq!(names.len(), 36);
+        let (names, _) = taken(&campaign, Arch::Aarch64, &Features::NotAsked, "guide", None);
         assert_eq!(names.len(), 36);
     }
 

@@ -9,7 +9,9 @@ use crate::dataset::{Dataset, Entry, Key};
 use crate::evidence::*;
 use crate::identity::Identity;
 use crate::stats::{derive_timing, TimingInput};
-use protocol::{FlipCount, Flips, InputRule, MemoryRun, Operation, ProfileRow, Rest, SourceKind};
+use protocol::{
+    FlipCount, Flips, InputRule, MemoryRun, Operation, ProfileRow, ProfileRun, Rest, SourceKind,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -190,6 +192,7 @@ impl Synthetic {
                 version: "0.0.0".to_owned(),
                 source_digest: None,
                 worker_sha256: None,
+                runner: Vec::new(),
             },
             report_kind: "independent".to_owned(),
             title: "Synthetic candidates".to_owned(),
@@ -215,6 +218,7 @@ impl Synthetic {
             builds: "all".to_owned(),
             inputs: "fresh".to_owned(),
             iterations: None,
+            cost_s: None,
             timeout_floor_s: 300.0,
             kat_timeout_s: 1800.0,
             defer: Vec::new(),
@@ -703,6 +707,13 @@ impl Builder<'_> {
             calls.push(row("drng", "drng", operations, 40));
             per_operation.insert("drng".to_owned(), 1.0);
         }
+        let run = ProfileRun {
+            calls: per_operation
+                .iter()
+                .map(|(name, calls)| (name.clone(), *calls as u64))
+                .collect(),
+            rejected_draws: 0,
+        };
         let hash_share = hash_ticks as f64 / total as f64;
         let drng_share = if drng { 40.0 / total as f64 } else { 0.0 };
         ProfileEvidence {
@@ -727,6 +738,7 @@ impl Builder<'_> {
                 ticks: total,
             },
             calls,
+            runs: vec![run; operations as usize],
             overflow_calls: 0,
             derived: Some(ProfileDerived {
                 share: Some(BTreeMap::from([

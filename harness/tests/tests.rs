@@ -11,6 +11,7 @@ mod drivers_dilithium;
 mod drivers_dove;
 mod drivers_iccs;
 mod durability;
+mod emulated;
 mod export;
 mod format;
 mod host;

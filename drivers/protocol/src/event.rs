@@ -2,6 +2,7 @@
 
 use crate::{Operation, SourceKind};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One line on the event descriptor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -474,6 +475,19 @@ pub struct ProfileOutcome {
     pub calls: Vec<ProfileRow>,
     /// Calls that found no slot; above 0 the profile is invalid.
     pub overflow_calls: u64,
+    /// Draws rejected, counted by the candidate.
+    pub rejected_draws: u64,
+    /// One per key, in order.
+    pub runs: Vec<ProfileRun>,
+}
+
+/// What one operation called. It follows from the inputs alone: key `n` has the same run on every
+/// machine, in every plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProfileRun {
+    /// Calls by function, reported names; without those that were not called.
+    pub calls: BTreeMap<String, u64>,
     /// Draws rejected, counted by the candidate.
     pub rejected_draws: u64,
 }

@@ -391,6 +391,9 @@ pub fn profile(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) {
         sum.calls += row.get("calls").and_then(Value::u64).unwrap_or(0);
         sum.ticks += u128::from(row.get("ticks").and_then(Value::u64).unwrap_or(0));
     }
+    if !imported && head.status == "complete" {
+        runs(value, &sums, f);
+    }
     let overflow = number(&["overflow_calls"]).unwrap_or(0);
     let derived = value.get("derived").unwrap_or(&Value::Null);
     if derived.is_null() {
@@ -456,6 +459,55 @@ pub fn profile(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) {
             "the verdict follows from what was called",
             expected,
             found,
+        );
+    }
+}
+
+/// Each key's operation has its run, and together they are the calls.
+fn runs(value: &Value, sums: &BTreeMap<String, Sum>, f: &mut Findings) {
+    let runs = value.get("runs").map_or(&[][..], Value::items);
+    let operations = value.at(&["total", "operations"]).and_then(Value::u64);
+    if operations != Some(runs.len() as u64) {
+        f.error(
+            "/runs",
+            "a profile has a run for each operation",
+            format!("{operations:?}"),
+            runs.len(),
+        );
+        return;
+    }
+    let mut calls = BTreeMap::<String, u64>::new();
+    for (name, count) in runs
+        .iter()
+        .filter_map(|run| run.get("calls"))
+        .flat_map(Value::members)
+    {
+        *calls.entry(name.decode().into_owned()).or_default() += count.u64().unwrap_or(0);
+    }
+    let called = sums.iter().filter(|(_, sum)| sum.calls > 0);
+    let expected: BTreeMap<String, u64> = called
+        .map(|(name, sum)| (name.clone(), sum.calls))
+        .collect();
+    if calls != expected {
+        f.error(
+            "/runs",
+            "the runs add up to the calls",
+            format!("{expected:?}"),
+            format!("{calls:?}"),
+        );
+    }
+    let rejected = |of: &Value| of.get("rejected_draws").and_then(Value::u64);
+    let sum: u64 = runs.iter().filter_map(rejected).sum();
+    if value
+        .get("derived")
+        .and_then(rejected)
+        .is_some_and(|all| all != sum)
+    {
+        f.error(
+            "/derived/rejected_draws",
+            "the rejected draws of the runs add up",
+            sum,
+            format!("{:?}", value.get("derived").and_then(rejected)),
         );
     }
 }

@@ -92,6 +92,12 @@ fn summary(comparison: &Comparison) -> String {
             row.verdict.text()
         );
     }
+    for agreement in &comparison.agreement {
+        let (equal, of) = (agreement.equal, agreement.facts);
+        let what = agreement.what.text();
+        let instances = agreement.identities;
+        text += &format!("  {equal} of {of} equal: {what}, of {instances} instances\n");
+    }
     for finding in &comparison.findings {
         text += &format!(
             "  disagreement: {} {}: {} and {}\n",

@@ -4,6 +4,7 @@
 use super::carry::StudyAsked;
 use super::exit::Failure;
 use super::options::{Global, Selection};
+use crate::build;
 use crate::config::model::MessageSizeStudy;
 use crate::config::{self, defaults, Campaign, ConfigError, Sources};
 use crate::evidence::{Class, PlanSettings, StudySettings, MESSAGE_SIZE};
@@ -259,15 +260,22 @@ fn only(selection: &Selection, begun: Option<&Request>) -> Result<Option<regex::
     }
 }
 
-/// CPU features of what the code will run on. Under a runner this machine's say nothing.
+/// CPU features of what the code will run on. Under a runner those of the CPU that it emulates:
+/// this machine's say nothing.
 fn features(chosen: &Chosen, root: &Root, cpus: &[u32]) -> Features {
     if chosen.class == Class::Emulated {
-        return Features::Unknown;
+        return match build::Features::of_runner(&chosen.system.runner) {
+            build::Features::Known { cpu, words } => Features::Known { cpu, words },
+            _ => Features::Unknown,
+        };
     }
-    let features = facts::features(root, cpus.first().copied().unwrap_or(0));
-    match features.is_empty() {
+    let words = facts::features(root, cpus.first().copied().unwrap_or(0));
+    match words.is_empty() {
         true => Features::Unknown,
-        false => Features::Known(features),
+        false => Features::Known {
+            cpu: "the CPU".to_owned(),
+            words,
+        },
     }
 }
 

@@ -1,13 +1,13 @@
-//! What two datasets must agree on, whatever the machine: sizes, KAT digests and results, and the
-//! outputs of the first trial.
+//! What two datasets must agree on, whatever the machine: sizes, KAT digests and results, the outputs
+//! of the first trial, and the calls of the profile phase.
 
 use super::pair::Pair;
 use super::Row;
 use crate::dataset::Dataset;
-use crate::evidence::{KatEvidence, LibraryKind};
+use crate::evidence::{KatEvidence, LibraryKind, ProfileEvidence};
 use crate::identity::Identity;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A disagreement.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -22,57 +22,114 @@ pub struct Finding {
     pub b: String,
 }
 
-/// All disagreements of the compared identities.
-pub(super) fn findings(pair: &Pair, rows: &[Row]) -> Vec<Finding> {
+/// Facts of a kind that both sides have, over all compared identities.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Agreement {
+    /// Which kind, in words.
+    pub what: Kind,
+    /// Identities of which both sides state such facts.
+    pub identities: usize,
+    /// Facts that both state.
+    pub facts: usize,
+    /// Those of them that are equal.
+    pub equal: usize,
+}
+
+/// Kinds of facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Bytes of keys and signatures.
+    Sizes,
+    /// Results and digests of known answers.
+    Kat,
+    /// Keys and signatures of the first trial.
+    Outputs,
+    /// Calls of wrapped functions, by operation and key.
+    Calls,
+}
+
+impl Kind {
+    /// The word on pages.
+    pub fn text(self) -> &'static str {
+        match self {
+            Kind::Sizes => "sizes of keys and signatures",
+            Kind::Kat => "KAT results and digests",
+            Kind::Outputs => "first keys and signatures (SHA-256)",
+            Kind::Calls => "calls of hash functions and DRNG, by operation and key",
+        }
+    }
+}
+
+/// All disagreements of the compared identities, and how much agrees.
+pub(super) fn findings(pair: &Pair, rows: &[Row]) -> (Vec<Finding>, Vec<Agreement>) {
     let mut identities: Vec<&Identity> = rows.iter().map(|row| &row.identity).collect();
     identities.dedup();
     let mut found = Vec::new();
+    let mut kinds: BTreeMap<Kind, (BTreeSet<&Identity>, usize, usize)> = BTreeMap::new();
     for identity in identities {
         let (a, b) = (facts(pair.a, identity), facts(pair.b, identity));
-        for (what, value) in &a {
-            match b.get(what) {
-                Some(other) if other != value => found.push(Finding {
-                    identity: identity.clone(),
-                    what: what.clone(),
-                    a: value.clone(),
-                    b: other.clone(),
-                }),
-                _ => {}
+        for (key, value) in &a {
+            let Some(other) = b.get(key) else { continue };
+            let (of, facts, equal) = kinds.entry(key.0).or_default();
+            of.insert(identity);
+            *facts += 1;
+            if other == value {
+                *equal += 1;
+                continue;
             }
+            found.push(Finding {
+                identity: identity.clone(),
+                what: key.1.clone(),
+                a: value.clone(),
+                b: other.clone(),
+            });
         }
     }
-    found
+    let agreement =
+        |(what, (of, facts, equal)): (Kind, (BTreeSet<&Identity>, usize, usize))| Agreement {
+            what,
+            identities: of.len(),
+            facts,
+            equal,
+        };
+    (found, kinds.into_iter().map(agreement).collect())
 }
 
+/// Facts by kind and name.
+type Facts = BTreeMap<(Kind, String), String>;
+
 /// What a dataset states of an identity that no machine may change.
-fn facts(dataset: &Dataset, identity: &Identity) -> BTreeMap<String, String> {
-    let mut facts = BTreeMap::new();
+fn facts(dataset: &Dataset, identity: &Identity) -> Facts {
+    let mut facts = Facts::new();
+    let mut add = |kind: Kind, what: &str, value: String| {
+        facts.insert((kind, what.to_owned()), value);
+    };
     for operation in protocol::Operation::ALL {
         let key = (identity.clone(), operation);
         if let Some(sizes) = dataset.timing.get(&key).and_then(|entry| entry.value.sizes) {
-            facts.insert(
-                "public key (bytes)".into(),
-                sizes.public_key_bytes.to_string(),
-            );
-            facts.insert(
-                "secret key (bytes)".into(),
-                sizes.secret_key_bytes.to_string(),
-            );
-            facts.insert(
-                "signature (bytes)".into(),
-                sizes.signature_bytes.to_string(),
-            );
+            let bytes = [
+                ("public key (bytes)", sizes.public_key_bytes),
+                ("secret key (bytes)", sizes.secret_key_bytes),
+                ("signature (bytes)", sizes.signature_bytes),
+            ];
+            for (what, bytes) in bytes {
+                add(Kind::Sizes, what, bytes.to_string());
+            }
         }
         let calibration = dataset.calibrate.get(&key);
         if let Some(outputs) = calibration.and_then(|entry| entry.value.outputs.as_ref()) {
-            facts.insert("first public key (SHA-256)".into(), outputs.pk.clone());
-            facts.insert("first secret key (SHA-256)".into(), outputs.sk.clone());
-            facts.insert(
-                "first signatures (SHA-256)".into(),
-                outputs.signatures.clone(),
-            );
+            let digests = [
+                ("first public key (SHA-256)", &outputs.pk),
+                ("first secret key (SHA-256)", &outputs.sk),
+                ("first signatures (SHA-256)", &outputs.signatures),
+            ];
+            for (what, digest) in digests {
+                add(Kind::Outputs, what, digest.clone());
+            }
         }
     }
+    add_calls(&mut facts, dataset, identity);
     if let Some(entry) = dataset.kat.get(&(identity.clone(), LibraryKind::Timed)) {
         add_kat(&mut facts, &entry.value);
     }
@@ -80,20 +137,53 @@ fn facts(dataset: &Dataset, identity: &Identity) -> BTreeMap<String, String> {
     facts
 }
 
-fn add_kat(facts: &mut BTreeMap<String, String>, kat: &KatEvidence) {
-    facts.insert("KAT result".into(), kat.result.word().to_owned());
+/// Calls of each key's operation. They follow from the inputs, so those are part of the name.
+fn add_calls(facts: &mut Facts, dataset: &Dataset, identity: &Identity) {
+    let plan = dataset.campaign.plan.as_ref();
+    let inputs = plan.map_or("fresh", |plan| plan.inputs.as_str());
+    for operation in protocol::Operation::ALL {
+        let Some(entry) = dataset.profile.get(&(identity.clone(), operation)) else {
+            continue;
+        };
+        for (index, text) in calls(&entry.value).into_iter().enumerate() {
+            let what = format!("calls of {operation}, key {} ({inputs} inputs)", index + 1);
+            facts.insert((Kind::Calls, what), text);
+        }
+    }
+}
+
+/// `drng 1, pseudoXOF 140` of each run.
+fn calls(profile: &ProfileEvidence) -> Vec<String> {
+    let one = |run: &protocol::ProfileRun| {
+        let mut parts: Vec<String> = run
+            .calls
+            .iter()
+            .map(|(name, calls)| format!("{name} {calls}"))
+            .collect();
+        if run.rejected_draws > 0 {
+            parts.push(format!("{} draws rejected", run.rejected_draws));
+        }
+        match parts.is_empty() {
+            true => "none".to_owned(),
+            false => parts.join(", "),
+        }
+    };
+    profile.runs.iter().map(one).collect()
+}
+
+fn add_kat(facts: &mut Facts, kat: &KatEvidence) {
+    let result = (Kind::Kat, "KAT result".to_owned());
+    facts.insert(result, kat.result.word().to_owned());
     for digest in &kat.digests {
         if let Some(found) = &digest.found {
-            facts.insert(
-                format!("KAT digest {} {}", kat.flow, digest.mode),
-                found.clone(),
-            );
+            let what = format!("KAT digest {} {}", kat.flow, digest.mode);
+            facts.insert((Kind::Kat, what), found.clone());
         }
     }
 }
 
 /// Sizes and KAT results of published cells.
-fn add_cells(facts: &mut BTreeMap<String, String>, dataset: &Dataset, identity: &Identity) {
+fn add_cells(facts: &mut Facts, dataset: &Dataset, identity: &Identity) {
     let Some(cells) = dataset.cells.as_ref().map(|entry| &entry.value) else {
         return;
     };
@@ -106,14 +196,14 @@ fn add_cells(facts: &mut BTreeMap<String, String>, dataset: &Dataset, identity: 
         })?;
         Some(row.get(table.column(title)?)?.text.clone())
     };
-    for (section, title, what) in [
-        ("sizes", "public key", "public key (bytes)"),
-        ("sizes", "secret key", "secret key (bytes)"),
-        ("sizes", "signature", "signature (bytes)"),
-        ("kat", "KAT", "KAT result"),
+    for (kind, section, title, what) in [
+        (Kind::Sizes, "sizes", "public key", "public key (bytes)"),
+        (Kind::Sizes, "sizes", "secret key", "secret key (bytes)"),
+        (Kind::Sizes, "sizes", "signature", "signature (bytes)"),
+        (Kind::Kat, "kat", "KAT", "KAT result"),
     ] {
         if let Some(text) = cell(section, title) {
-            facts.insert(what.to_owned(), text);
+            facts.insert((kind, what.to_owned()), text);
         }
     }
 }

@@ -7,7 +7,7 @@ mod findings;
 mod pair;
 mod verdict;
 
-pub use findings::Finding;
+pub use findings::{Agreement, Finding};
 pub use verdict::{NotTested, Verdict};
 
 use crate::dataset::{Dataset, Key};
@@ -40,6 +40,8 @@ pub struct Comparison {
     pub geometric_means: Vec<GeometricMean>,
     /// What must agree and does not.
     pub findings: Vec<Finding>,
+    /// What must agree, by kind: how much of it both sides have, and how much of that is equal.
+    pub agreement: Vec<Agreement>,
     /// Identities that only one of them has.
     pub only_in_one: Vec<OnlyInOne>,
 }
@@ -216,6 +218,7 @@ pub fn compare(
     let pair = Pair::new(a, b, reference);
     let mut rows = pair.rows();
     verdict::decide(&mut rows, &pair);
+    let (findings, agreement) = findings::findings(&pair, &rows);
     Comparison {
         a: side(a, names[0]),
         b: side(b, names[1]),
@@ -224,7 +227,8 @@ pub fn compare(
         noise_floors: pair.noise_floors(),
         fastest: pair.fastest(),
         geometric_means: geometric_means(&rows),
-        findings: findings::findings(&pair, &rows),
+        findings,
+        agreement,
         only_in_one: only_in_one(a, b, names),
         rows,
     }

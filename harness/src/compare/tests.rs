@@ -196,6 +196,31 @@ fn disagreements_are_findings() {
         "size and digest of six identities"
     );
     assert!(comparison.found_anything());
+    let calls = comparison.agreement.last().unwrap();
+    assert_eq!((calls.identities, calls.facts, calls.equal), (6, 180, 180));
+    // One call more with the second key.
+    let mut b = spec().build();
+    let entry = b.profile.values_mut().next().unwrap();
+    *entry.value.runs[1].calls.get_mut("pseudoXOF").unwrap() += 1;
+    let comparison = compared(&a, &b);
+    let [finding] = &comparison.findings[..] else {
+        panic!("{:?}", comparison.findings)
+    };
+    assert_eq!(finding.what, "calls of keygen, key 2 (fresh inputs)");
+    let texts = [&finding.a, &finding.b].map(String::as_str);
+    assert_eq!(texts, ["drng 1, pseudoXOF 140", "drng 1, pseudoXOF 141"]);
+}
+
+/// Other plans use another number of keys.
+#[test]
+fn calls_are_compared_as_far_as_both_sides_have_keys() {
+    let (a, mut b) = (spec().build(), spec().build());
+    for entry in b.profile.values_mut() {
+        entry.value.runs.truncate(3);
+    }
+    let comparison = compared(&a, &b);
+    assert_eq!(comparison.findings, []);
+    assert_eq!(comparison.agreement.last().unwrap().facts, 3 * 18);
 }
 
 #[test]

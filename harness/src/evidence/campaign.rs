@@ -78,6 +78,10 @@ pub struct PlanSettings {
     pub inputs: String,
     /// Fixed iterations instead of calibration.
     pub iterations: Option<u64>,
+    /// Cost that warm-ups and batches are reckoned from instead of the calibrated one, seconds; left
+    /// out where the plan has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_s: Option<f64>,
     /// Floor of a worker's time limit, seconds.
     pub timeout_floor_s: f64,
     /// Time limit of a KAT, seconds.
@@ -120,6 +124,10 @@ pub struct ToolInfo {
     pub source_digest: Option<String>,
     /// SHA-256 of the worker binary.
     pub worker_sha256: Option<String>,
+    /// Command that ran the worker on another architecture, without folders; empty where it ran as it
+    /// is, and left out then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runner: Vec<String>,
 }
 
 /// What pages say of a candidate.

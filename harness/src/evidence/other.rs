@@ -1,7 +1,7 @@
 //! Evidence of the phases beside timing: KAT, calibrate, memory, profile.
 
 use super::Head;
-use protocol::{Flips, MemoryRun, Operation, Outputs, ProfileRow, SourceKind};
+use protocol::{Flips, MemoryRun, Operation, Outputs, ProfileRow, ProfileRun, SourceKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -175,6 +175,10 @@ pub struct ProfileEvidence {
     pub total: ProfileTotal,
     /// Every call shape.
     pub calls: Vec<ProfileRow>,
+    /// Calls of each key's operation by itself, in order: key `n` has the same on every machine, in
+    /// every plan with the same inputs. Left out where it was not recorded (imports).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<ProfileRun>,
     /// Calls without a slot.
     pub overflow_calls: u64,
     /// Null when the profile is invalid or emulated (then only call counts are given).

@@ -370,6 +370,7 @@ fn campaign(
             version: "1".to_owned(),
             source_digest: None,
             worker_sha256: None,
+            runner: Vec::new(),
         },
         report_kind: context.report_kind.clone(),
         title: context.title.clone(),

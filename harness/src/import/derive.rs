@@ -223,6 +223,7 @@ fn campaign(
             version: super::schema2::VERSION.to_string(),
             source_digest: None,
             worker_sha256: None,
+            runner: Vec::new(),
         },
         report_kind: context.report_kind.clone(),
         title: context.title.clone(),
@@ -672,6 +673,7 @@ fn profile(
             ticks: source.total.ticks,
         },
         calls: source.calls.iter().map(row).collect(),
+        runs: Vec::new(),
         overflow_calls: 0,
         derived: Some(shares(source)),
     };

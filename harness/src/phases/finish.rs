@@ -110,6 +110,7 @@ fn campaign(context: &Context, stated: Stated, rows: Vec<RowInfo>) -> CampaignFi
             version: env!("CARGO_PKG_VERSION").to_owned(),
             source_digest: Some(protocol::BUILD_ID.to_owned()),
             worker_sha256: Some(context.worker.sha256().to_owned()),
+            runner: context.worker.runner(),
         },
         report_kind: of.report.kind.word().to_owned(),
         title: of.report.title.clone(),

@@ -107,6 +107,7 @@ fn evidence(
             ticks: outcome.map_or(0, |o| o.total_ticks),
         },
         calls: outcome.map(|o| o.calls.clone()).unwrap_or_default(),
+        runs: outcome.map(|o| o.runs.clone()).unwrap_or_default(),
         overflow_calls: overflow,
         derived: valid.map(|o| derive(o, &single.built.wrapped, !emulated)),
     };
@@ -236,6 +237,7 @@ mod tests {
             calls,
             overflow_calls: 0,
             rejected_draws: 3,
+            runs: Vec::new(),
         }
     }
 

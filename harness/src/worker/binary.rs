@@ -61,8 +61,10 @@ pub enum WorkerError {
         arch: Arch,
     },
     /// Cargo failed.
-    #[error("the worker could not be built: cargo {end}\n{log}")]
+    #[error("`{what}` could not be built: cargo {end}\n{log}")]
     Build {
+        /// What.
+        what: &'static str,
         /// How it ended.
         end: String,
         /// End of what it said.
@@ -193,13 +195,18 @@ impl Worker {
 
     /// The command as the evidence names it: without the folders of this machine.
     pub fn words(&self) -> Vec<String> {
+        let mut words = self.runner();
+        words.push(base_name(&self.path));
+        words
+    }
+
+    /// The runner in that form; empty where the worker runs as it is.
+    pub fn runner(&self) -> Vec<String> {
         let names = self.runner.iter().map(|word| match word.starts_with('/') {
             true => base_name(Path::new(word)),
             false => word.clone(),
         });
-        names
-            .chain(std::iter::once(base_name(&self.path)))
-            .collect()
+        names.collect()
     }
 }
 
@@ -238,10 +245,37 @@ pub fn find(wanted: Wanted, stop: &Stop, say: &dyn Fn(&str)) -> Result<Worker, W
         return Worker::at(&path, wanted.runner);
     }
     say("building the worker");
-    let path = build(&wanted, stop)?;
+    let path = build(&wanted, Package::Worker, stop)?;
     match build_id(&path, wanted.runner, stop) {
         id if id == protocol::BUILD_ID => Worker::at(&path, wanted.runner),
         theirs => Err(WorkerError::AnotherVersion { path, theirs }),
+    }
+}
+
+/// The program itself for the architecture that is wanted: this one, or one that is cross-built now.
+pub fn program(wanted: Wanted, stop: &Stop, say: &dyn Fn(&str)) -> Result<PathBuf, WorkerError> {
+    if Some(wanted.arch) == Arch::host() {
+        // The file that runs, even where another has been put in its place.
+        return Ok(PathBuf::from("/proc/self/exe"));
+    }
+    say("building the program for the system's architecture, which takes some minutes the first time");
+    build(&wanted, Package::Program, stop)
+}
+
+/// What is built with cargo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Package {
+    Worker,
+    Program,
+}
+
+impl Package {
+    /// Name of the crate, and of its binary.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Package::Worker => ("worker", "worker"),
+            Package::Program => ("harness", "campaign"),
+        }
     }
 }
 
@@ -287,8 +321,10 @@ fn checkout(root: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// Builds the worker with cargo and returns where it lies.
-fn build(wanted: &Wanted, stop: &Stop) -> Result<PathBuf, WorkerError> {
+/// Builds the worker or the program with cargo and returns where it lies. One at a time: together they
+/// would share the features of their dependencies, and be other files.
+fn build(wanted: &Wanted, package: Package, stop: &Stop) -> Result<PathBuf, WorkerError> {
+    let (krate, binary) = package.names();
     let checkout = checkout(wanted.root).ok_or_else(|| WorkerError::NoSource {
         beside: std::env::current_exe().unwrap_or_default(),
     })?;
@@ -297,7 +333,9 @@ fn build(wanted: &Wanted, stop: &Stop) -> Result<PathBuf, WorkerError> {
         .args([
             "build",
             "-p",
-            "worker",
+            krate,
+            "--bin",
+            binary,
             "--release",
             "--locked",
             "--target-dir",
@@ -317,10 +355,11 @@ fn build(wanted: &Wanted, stop: &Stop) -> Result<PathBuf, WorkerError> {
     }
     let outcome = process::run_blocking(command, stop);
     match outcome.end {
-        process::End::Finished { status: 0 } => Ok(folder.join("worker")),
+        process::End::Finished { status: 0 } => Ok(folder.join(binary)),
         process::End::Interrupted => Err(WorkerError::Interrupted),
         end if end.is_missing_program() => Err(WorkerError::NoCargo),
         end => Err(WorkerError::Build {
+            what: binary,
             end: end.to_string(),
             log: outcome.stderr.text(),
         }),

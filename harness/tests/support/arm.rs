@@ -40,11 +40,12 @@ pub fn worker() -> Result<&'static Path, String> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
         checked("cross-toolchain.sh")?;
-        let target_dir = super::root().join("target/cross");
+        // Where the program itself builds the worker of that system.
+        let target_dir = super::root().join("target/worker-arm_1");
         let output = script("cross-toolchain.sh")
             .env("CARGO_TARGET_DIR", &target_dir)
-            .args(["exec", "cargo", "build", "--quiet", "--release"])
-            .args(["--package", "worker", "--target", TARGET])
+            .args(["exec", "cargo", "build", "--quiet", "--release", "--locked"])
+            .args(["-p", "worker", "--bin", "worker", "--target", TARGET])
             .output()
             .expect("bash runs");
         assert!(

@@ -184,7 +184,7 @@ fn program() -> PathBuf {
 }
 
 /// Compiled objects are shared by all tests: they are found by their content.
-fn cache() -> PathBuf {
+pub fn cache() -> PathBuf {
     match std::env::var_os("CAMPAIGN_TEST_ROOT") {
         Some(copy) => Path::new(&copy).join("target/tmp/campaign-cache"),
         None => Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaign-cache"),

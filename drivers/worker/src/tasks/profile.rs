@@ -7,7 +7,7 @@ use crate::error::{Result, WorkerError};
 use crate::library::{Candidate, ProfileSymbols};
 use crate::memory::OnStack;
 use crate::timing::{Clock, MonotonicRaw};
-use protocol::{Operation, ProfileOutcome, ProfileRow, SourceKind};
+use protocol::{Operation, ProfileOutcome, ProfileRow, ProfileRun, SourceKind};
 use std::collections::BTreeMap;
 use std::fs::File;
 
@@ -89,6 +89,7 @@ pub fn profile(
         calls: tally.named(&wrappers),
         overflow_calls: tally.overflow,
         rejected_draws: tally.rejected,
+        runs: tally.runs,
     })
 }
 
@@ -101,6 +102,8 @@ struct Tally {
     rejected: u64,
     /// Calls and ticks by function, input bits, output bits.
     rows: BTreeMap<(u32, u64, u64), (u64, u64)>,
+    /// Each operation by itself.
+    runs: Vec<ProfileRun>,
 }
 
 impl Tally {
@@ -121,8 +124,15 @@ impl Tally {
         self.operations += 1;
         self.ticks += end.saturating_sub(start);
         self.overflow += overflow;
-        self.rejected += candidate.rejected(on).saturating_sub(rejected);
+        let mut run = ProfileRun {
+            calls: BTreeMap::new(),
+            rejected_draws: candidate.rejected(on).saturating_sub(rejected),
+        };
+        self.rejected += run.rejected_draws;
+        let names = wrappers.names();
         for row in rows {
+            let (name, _) = name_of(&names, row.function);
+            *run.calls.entry(name).or_default() += row.calls;
             let sum = self
                 .rows
                 .entry((row.function, row.in_bits, row.out_bits))
@@ -130,20 +140,14 @@ impl Tally {
             sum.0 += row.calls;
             sum.1 += row.ticks;
         }
+        self.runs.push(run);
         code
     }
 
     fn named(&self, wrappers: &ProfileSymbols) -> Vec<ProfileRow> {
         let names = wrappers.names();
-        let name_of = |function: u32| {
-            let unknown = || (format!("function {function}"), "other".to_owned());
-            names
-                .get(function as usize)
-                .cloned()
-                .unwrap_or_else(unknown)
-        };
         let row = |(&(function, in_bits, out_bits), &(calls, ticks))| {
-            let (name, group) = name_of(function);
+            let (name, group) = name_of(&names, function);
             ProfileRow {
                 function: name,
                 group,
@@ -155,4 +159,13 @@ impl Tally {
         };
         self.rows.iter().map(row).collect()
     }
+}
+
+/// Reported name and group of a wrapped function.
+fn name_of(names: &[(String, String)], function: u32) -> (String, String) {
+    let unknown = || (format!("function {function}"), "other".to_owned());
+    names
+        .get(function as usize)
+        .cloned()
+        .unwrap_or_else(unknown)
 }

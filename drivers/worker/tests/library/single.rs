@@ -178,6 +178,21 @@ fn every_call_shape_of_the_operations_alone_is_counted() {
     }
 }
 
+/// So runs of another number of keys, on another machine, can be compared.
+#[test]
+fn the_runs_of_fewer_keys_are_the_first_of_more() {
+    let (Some(few), Some(many)) = (profile(Operation::Sign, 3), profile(Operation::Sign, 9)) else {
+        return;
+    };
+    assert_eq!((few.runs.len(), many.runs.len()), (3, 9));
+    assert_eq!(few.runs[..], many.runs[..3]);
+    let calls = |function: &str| many.runs.iter().map(|run| run.calls[function]).sum::<u64>();
+    let rows = many.calls.iter().filter(|row| row.function == "absorb");
+    assert_eq!(calls("absorb"), rows.map(|row| row.calls).sum::<u64>());
+    let rejected: u64 = many.runs.iter().map(|run| run.rejected_draws).sum();
+    assert_eq!(rejected, many.rejected_draws);
+}
+
 #[test]
 fn equal_inputs_give_equal_call_counts() {
     let (Some(one), Some(two)) = (profile(Operation::Sign, 7), profile(Operation::Sign, 7)) else {

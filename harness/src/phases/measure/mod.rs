@@ -242,7 +242,7 @@ async fn task(
         inputs: inputs::inputs(context, &item.row.identity, trial, prepared.as_ref()),
         iterations: record.plan.iterations,
         warmups: record.plan.warmups,
-        cost_ns: (item.cost.call_s * 1e9).ceil() as u64,
+        cost_ns: (record.plan.cost_s.unwrap_or(item.cost.call_s) * 1e9).ceil() as u64,
         sources: record::sources(&record),
     }))
 }

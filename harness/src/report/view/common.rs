@@ -422,8 +422,9 @@ pub(super) fn warnings(dataset: &Dataset) -> Vec<String> {
     let mut all = Vec::new();
     if campaign.class == Class::Emulated {
         all.push(format!(
-            "Emulated: the libraries ran under an emulator on another architecture than that of {}. \
-             KAT results hold; times say nothing about the system.",
+            "Emulated, functional only: the libraries ran under an emulator on another architecture \
+             than that of {}. KAT results, sizes and call counts hold; nothing was timed, so there are \
+             no times and no cycles.",
             campaign.system
         ));
     }
@@ -434,7 +435,10 @@ pub(super) fn warnings(dataset: &Dataset) -> Vec<String> {
             system = campaign.system
         ));
     }
-    match virtualization(dataset).map(|kind| (kind, kind.strip_prefix("container:"))) {
+    // What the machine does to times is beside the point where there are none.
+    let timed = campaign.class != Class::Emulated;
+    let guest = virtualization(dataset).filter(|_| timed);
+    match guest.map(|kind| (kind, kind.strip_prefix("container:"))) {
         Some((_, Some(kind))) => all.push(format!(
             "Container ({kind}): what lies below it cannot be seen from inside."
         )),
@@ -443,7 +447,7 @@ pub(super) fn warnings(dataset: &Dataset) -> Vec<String> {
         )),
         None => {}
     }
-    if let Some(text) = unfixed(dataset) {
+    if let Some(text) = unfixed(dataset).filter(|_| timed) {
         all.push(text);
     }
     if campaign.ended_utc.is_none() {

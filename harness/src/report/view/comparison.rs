@@ -34,6 +34,8 @@ pub struct ComparisonPage {
     pub warnings: Vec<String>,
     /// The two sides.
     pub sides: Table,
+    /// What both sides state and must agree on.
+    pub agreement: Option<Table>,
     /// Disagreements.
     pub findings: Option<Table>,
     /// Rows that differ most from the others, in words.
@@ -115,6 +117,7 @@ impl ComparisonPage {
             same_system: comparison.same_system,
             warnings: maker.warnings(),
             sides: maker.sides(),
+            agreement: maker.agreement(),
             findings: maker.findings(),
             standing_out: standing_out(comparison),
             verdicts: maker.verdicts(),
@@ -206,6 +209,19 @@ impl Maker<'_> {
             }),
         );
         table
+    }
+
+    fn agreement(&self) -> Option<Table> {
+        let mut table = Table::with(&["what", "instances", "stated by both", "equal"]);
+        for agreement in &self.comparison.agreement {
+            table.rows.push(vec![
+                Cell::text(agreement.what.text()),
+                Cell::text(agreement.identities.to_string()),
+                Cell::text(agreement.facts.to_string()),
+                Cell::text(agreement.equal.to_string()),
+            ]);
+        }
+        filled(table)
     }
 
     fn findings(&self) -> Option<Table> {

@@ -110,7 +110,14 @@ pub(super) fn list(numbers: &BTreeSet<u32>) -> String {
 }
 
 fn processor(dataset: &Dataset, cpus: &BTreeSet<u32>) -> Option<String> {
-    let model = distinct(dataset, &|e| e.stable.cpu_model.clone())?;
+    let model = distinct(dataset, &|e| e.stable.cpu_model.clone());
+    let runner = &dataset.campaign.tool.runner;
+    if !runner.is_empty() {
+        // What the kernel tells of its processor says nothing of the one that is emulated.
+        let host = model.unwrap_or_else(|| "an unknown processor".to_owned());
+        return Some(format!("emulated by {}, on {host}", runner.join(" ")));
+    }
+    let model = model?;
     Some(match cpus.len() {
         0 => model,
         1 => format!("{model} (CPU {}, one core)", list(cpus)),

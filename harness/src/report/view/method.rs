@@ -134,6 +134,9 @@ fn plan_table(plan: &PlanSettings) -> Table {
             add("time over all trials, most", format::time(plan.budget_s));
         }
     }
+    if let Some(cost_s) = plan.cost_s {
+        add("cost of a call, not calibrated", format::time(cost_s));
+    }
     add(
         "repeats of a disturbed trial, most",
         plan.repeats.to_string(),

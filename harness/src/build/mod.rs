@@ -42,6 +42,8 @@ pub use crates::CratesError;
 pub use elf::{figures as elf_figures, machine as elf_machine, ElfError};
 pub use error::{BuildError, RowError};
 pub use features::{cpu_model, Features, EMULATED};
-pub use phase::{build_all, features_for, refuses, Context, Failed, Progress, FILE};
+pub use phase::{
+    build_all, explain_rows, features_for, refuses, skipped, Context, Failed, Progress, FILE,
+};
 pub use row::INTERPOSE;
 pub use wrap::WrapError;

@@ -118,8 +118,7 @@ pub fn build_all(
         rows: rows.into_values().collect(),
         missing: BTreeMap::new(),
     };
-    file.missing = reasons_of_rows(&file.rows);
-    explain(&mut file);
+    explain_rows(&mut file);
     if before.as_ref() != Some(&file) {
         // The journal first: then nothing lies in a run that it does not know.
         let bytes = store::json(&path, &file)?;
@@ -127,6 +126,12 @@ pub fn build_all(
         store::write_atomic(&path, &bytes)?;
     }
     Ok(file)
+}
+
+/// Gives each null of the rows its reason, as they stand now.
+pub fn explain_rows(file: &mut BuildFile) {
+    file.missing = reasons_of_rows(&file.rows);
+    explain(file);
 }
 
 /// What a row without libraries lacks, it lacks for the reason of the row.
@@ -196,7 +201,7 @@ fn or_foreign(
 }
 
 /// The row without its libraries.
-fn skipped(row: &BuildRow, why: String) -> BuildRow {
+pub fn skipped(row: &BuildRow, why: String) -> BuildRow {
     BuildRow {
         status: Status::Skipped,
         reason: Some(Reason::new(ReasonCode::CpuFeature, why)),

@@ -78,17 +78,21 @@ impl<'a> Asked<'a> {
 /// The signals that stop a campaign cannot be listened for.
 #[derive(Debug, thiserror::Error)]
 #[error("SIGINT and SIGTERM cannot be listened for")]
-pub struct NoSignals(#[source] std::io::Error);
+pub struct NoSignals(#[source] pub std::io::Error);
 
 /// Carries it out.
 pub fn carry_out(asked: &Asked, global: &Global) -> Result<Done, Failure> {
-    let sources = match asked.pack {
-        Some(_) => Sources::Absent,
-        None => Sources::Required,
+    let of_pack = asked
+        .pack
+        .map(|pack| prepare::from_pack(pack, asked.selection, global))
+        .transpose()?;
+    let (selection, sources, place) = match &of_pack {
+        Some((global, selection)) => (selection, Sources::Absent, global),
+        None => (asked.selection, Sources::Required, global),
     };
     let prepared = match &asked.study {
-        None => prepare::prepare(asked.selection, global, sources, asked.no_deferred)?,
-        Some(study) => prepare::study(asked.selection, global, study)?,
+        None => prepare::prepare(selection, place, sources, asked.no_deferred)?,
+        Some(study) => prepare::study(selection, place, study)?,
     };
     process::hide();
     let stop = Stop::on_signals().map_err(|error| Failure::could_not(NoSignals(error)))?;
@@ -128,6 +132,7 @@ fn failure(error: PipelineError, stop: &Stop) -> Failure {
         PipelineError::Directory(error) => error.into(),
         error @ PipelineError::Unready { .. } => Failure::found(error),
         PipelineError::Phase(error @ PhaseError::Manifest(_)) => Failure::request(error),
+        PipelineError::Phase(PhaseError::Pack(error)) => error.into(),
         PipelineError::Build(
             error @ (BuildError::WrongTarget { .. } | BuildError::UnknownIdentity(_)),
         ) => Failure::request(error),

@@ -113,6 +113,10 @@ pub enum Command {
     Publish(publish::Args),
     /// Recompute every published number from the raw evidence
     Audit(audit::Args),
+    /// Pack the campaign for a machine without a toolchain
+    Pack(pack::Args),
+    /// Take back what a packed campaign has measured
+    Collect(collect::Args),
     /// Write a dataset as tables for other programs
     Export(export::Args),
     /// Bring evidence of another tool, or published cells, into performance/data
@@ -147,6 +151,8 @@ pub fn dispatch(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Templates(args) => templates::run(args, global),
         Command::Publish(args) => publish::run(args, global),
         Command::Audit(args) => audit::run(args, global),
+        Command::Pack(args) => pack::run(args, global),
+        Command::Collect(args) => collect::run(args, global),
         Command::Export(args) => export::run(args, global),
         Command::Import(args) => import::run(args, global),
         Command::Schema(args) => schema::run(args, global),

@@ -10,14 +10,15 @@ use crate::config::{self, defaults, Campaign, ConfigError, Sources};
 use crate::evidence::{Class, PlanSettings, StudySettings, MESSAGE_SIZE};
 use crate::host::affinity::{self, AffinityError};
 use crate::host::facts::{self, Root};
+use crate::pack;
 use crate::phases::study::message;
 use crate::plan;
 use crate::run::directory::{self, Choice, DirectoryError, Place, Request, RUNS};
 use crate::select::{self, Chosen, Features, Machine, Row, SelectError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The plan without `--plan`.
-const DEFAULT_PLAN: &str = "quick";
+pub const DEFAULT_PLAN: &str = "quick";
 
 /// This program was built for an architecture that the project does not know.
 #[derive(Debug, thiserror::Error)]
@@ -61,20 +62,46 @@ impl Prepared {
     }
 }
 
-/// Reads the configuration that `--config` names, else the nearest one.
+/// The configuration that `--config` names, else the nearest one.
+pub fn config_path(global: &Global) -> Result<PathBuf, Failure> {
+    if let Some(path) = &global.config {
+        return Ok(path.clone());
+    }
+    let here = std::env::current_dir().map_err(|e| Failure::could_not(NoFolder(e)))?;
+    let found = config::find(&here)?;
+    // A short name reads better in messages, where the file is here.
+    let short = found.strip_prefix(&here).map(Path::to_owned);
+    Ok(short.unwrap_or(found))
+}
+
+/// Reads it.
 pub fn campaign(global: &Global, sources: Sources) -> Result<Campaign, Failure> {
-    let path = match &global.config {
-        Some(path) => path.clone(),
-        None => {
-            let here = std::env::current_dir().map_err(|e| Failure::could_not(NoFolder(e)))?;
-            let found = config::find(&here)?;
-            // A short name reads better in messages, where the file is here.
-            found
-                .strip_prefix(&here)
-                .map_or(found.clone(), |short| short.to_owned())
-        }
+    Ok(config::load(&config_path(global)?, sources)?)
+}
+
+/// An unpacked campaign and its configuration; its libraries are built, so sources need not be there.
+/// What `--system`, `--plan` and `--only` do not say, the pack does.
+pub fn from_pack(
+    pack: &Path,
+    selection: &Selection,
+    global: &Global,
+) -> Result<(Global, Selection), Failure> {
+    let file = pack::open(pack)?;
+    let only = file.only.as_deref().map(regex::Regex::new).transpose();
+    let selection = Selection {
+        system: selection.system.clone().or(Some(file.system)),
+        plan: selection.plan.clone().or(file.plan),
+        only: match &selection.only {
+            Some(own) => Some(own.clone()),
+            None => only.map_err(Failure::request)?,
+        },
+        ..selection.clone()
     };
-    Ok(config::load(&path, sources)?)
+    let global = Global {
+        config: global.config.clone().or(Some(pack.join(config::FILE))),
+        ..global.clone()
+    };
+    Ok((global, selection))
 }
 
 /// Decides everything. What is not given is as in the run that `--run` names, where there is one.

@@ -68,13 +68,23 @@ pub struct Entry {
 
 /// The files that a manifest covers, sorted by the bytes of their paths.
 pub fn covered(dir: &Path) -> Result<Vec<String>, SealError> {
+    files(dir, &NOT_COVERED)
+}
+
+/// All files below a folder but what `without` names at its top, sorted by the bytes of their paths.
+fn files(dir: &Path, without: &[&str]) -> Result<Vec<String>, SealError> {
     let mut files = Vec::new();
-    collect(dir, "", &mut files)?;
+    collect(dir, "", without, &mut files)?;
     files.sort();
     Ok(files)
 }
 
-fn collect(dir: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), SealError> {
+fn collect(
+    dir: &Path,
+    prefix: &str,
+    without: &[&str],
+    files: &mut Vec<String>,
+) -> Result<(), SealError> {
     let read = |source| SealError::Read {
         path: dir.to_owned(),
         source,
@@ -90,7 +100,7 @@ fn collect(dir: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), Seal
         let name = name
             .to_str()
             .ok_or_else(|| foreign("its name is not UTF-8"))?;
-        if prefix.is_empty() && NOT_COVERED.contains(&name) {
+        if prefix.is_empty() && without.contains(&name) {
             continue;
         }
         if store::is_temporary(name) {
@@ -101,7 +111,7 @@ fn collect(dir: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), Seal
         }
         let kind = entry.file_type().map_err(read)?;
         if kind.is_dir() {
-            collect(&path, &format!("{prefix}{name}/"), files)?;
+            collect(&path, &format!("{prefix}{name}/"), without, files)?;
         } else if kind.is_file() {
             files.push(format!("{prefix}{name}"));
         } else {
@@ -113,7 +123,12 @@ fn collect(dir: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), Seal
 
 /// Digests of the covered files.
 pub fn entries(dir: &Path) -> Result<Vec<Entry>, SealError> {
-    covered(dir)?
+    entries_of(dir, &NOT_COVERED)
+}
+
+/// Digests of all files below a folder but what `without` names at its top.
+pub fn entries_of(dir: &Path, without: &[&str]) -> Result<Vec<Entry>, SealError> {
+    files(dir, without)?
         .into_iter()
         .map(|path| {
             let file = dir.join(&path);

@@ -41,7 +41,7 @@ pub enum PhaseError {
     },
     /// A pack cannot be used.
     #[error(transparent)]
-    Pack(super::packed::PackError),
+    Pack(crate::pack::PackError),
     /// A KAT manifest cannot be used.
     #[error(transparent)]
     Manifest(#[from] crate::kat::manifest::ManifestError),

@@ -4,33 +4,12 @@
 use super::context::{Context, PhaseError};
 use crate::build;
 use crate::evidence::store::{self, StoreError};
-use crate::evidence::{BuildFile, Reason, ReasonCode, Status, BUILD_FILE};
+use crate::evidence::{BuildFile, BUILD_FILE};
 use crate::hash;
+use crate::pack::{self, PackError};
 use crate::progress::{Event, StepEnd};
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// A pack cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum PackError {
-    /// It is for another system.
-    #[error("the pack was made for the system {theirs}, and this run is of {ours}; make one for it with `campaign pack --system {ours}`")]
-    AnotherSystem {
-        /// The pack's.
-        theirs: String,
-        /// The run's.
-        ours: String,
-    },
-    /// A file of it is not what it says.
-    #[error("`{file}` of the pack was changed since it was packed; unpack it again")]
-    Changed {
-        /// The file, below the pack.
-        file: String,
-    },
-    /// A file cannot be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// Takes over what the run does not have yet.
 pub fn run(context: &Context, pack: &Path) -> Result<(), PhaseError> {
@@ -72,16 +51,28 @@ fn take(context: &Context, pack: &Path) -> Result<BuildFile, PackError> {
         context.active().any(|row| row.identity == *identity)
     };
     file.rows.retain(|row| wanted(&row.identity));
+    for row in context.active() {
+        if !file.rows.iter().any(|built| built.identity == row.identity) {
+            let identity = row.identity.to_string();
+            return Err(PackError::Absent { identity });
+        }
+    }
+    let listed = pack::digests(pack)?;
     for row in &mut file.rows {
         if let Some(why) = build::refuses(row, &cpuinfo) {
-            row.status = Status::Skipped;
-            row.reason = Some(Reason::new(ReasonCode::CpuFeature, why));
+            *row = build::skipped(row, why);
             continue;
         }
         for library in row.libraries.values() {
+            let entry = listed.iter().find(|entry| entry.path == library.file);
+            if entry.is_none_or(|entry| entry.sha256 != library.sha256) {
+                let file = library.file.clone();
+                return Err(PackError::Changed { file });
+            }
             copy(pack, context, &library.file, &library.sha256)?;
         }
     }
+    build::explain_rows(&mut file);
     Ok(file)
 }
 

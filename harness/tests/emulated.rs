@@ -159,7 +159,7 @@ fn every_page_of_it_says_so_at_its_top_and_shows_no_time_and_no_cycles() {
 
 /// Columns of times, clock ticks and cycles.
 fn is_timing(title: &str) -> bool {
-    ["cycles", "time", "ops/s", "ticks", "trial"]
+    ["cycles", "mean time", "ops/s", "ticks", "median trial"]
         .iter()
         .any(|word| title.contains(word))
 }

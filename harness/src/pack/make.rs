@@ -172,6 +172,7 @@ fn libraries(
         &mut build::Context {
             run_dir: dir,
             features: build::Features::NotAsked,
+            streams: false,
             jobs: None,
             stop,
             before_writing: &mut |_, _| Ok(()),

@@ -39,10 +39,11 @@ run() { # FOLDER PROGRAM ARGUMENTS...: runs a test program as that user
     chmod a+rx "$copy/target/debug/deps/$name"
     shift 2
     (cd "$copy/$folder" && setpriv --reuid "$user" --regid "$user" --clear-groups \
-        env -i PATH="$PATH" HOME="$copy/home" CAMPAIGN_TEST_ROOT="$copy" CAMPAIGN_TEST_KILLS=20 \
+        env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$copy/home" CAMPAIGN_TEST_ROOT="$copy" CAMPAIGN_TEST_KILLS=20 \
         CAMPAIGN_NO_SKIP="${CAMPAIGN_NO_SKIP:-}" "$copy/target/debug/deps/$name" "$@")
 }
 
 run drivers/worker isolation
 run drivers/worker library
-run harness tests zoo:: durability:: process:: run::
+# The kills inside single phases are left to root: twenty kills at any moment are among the others.
+run harness tests zoo:: durability:: process:: run:: --skip a_run_survives_kills

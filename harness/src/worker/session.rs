@@ -147,7 +147,13 @@ pub async fn try_out(
     let why = match (answer.ending, answer.outcome.end) {
         (Ending::Done, _) => return Ok(()),
         (Ending::Interrupted, End::Interrupted) => return Err(WorkerError::Interrupted),
-        (_, End::NotStarted(error)) => format!("it could not be started: {error}"),
+        (_, End::NotStarted(error)) => match worker.runner().first() {
+            Some(runner) => format!(
+                "its runner `{runner}` could not be started: {error}; install it (Debian's package qemu-user-static), \
+                 or name another with `runner` of the system"
+            ),
+            None => format!("it could not be started: {error}"),
+        },
         (Ending::Failed(failure), _) => failure.text,
         (Ending::Timeout(seconds), _) => format!("it was killed after {seconds} s"),
         (Ending::Crash(text), _) => text,
@@ -504,5 +510,25 @@ mod tests {
             text.starts_with("the worker speaks protocol 2, this program 1"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_runner_that_is_missing_is_named_with_its_package() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("worker");
+        std::fs::write(&path, "").unwrap();
+        let worker = Worker::at(&path, &["no-such-runner".to_owned()]).unwrap();
+        let stop = Stop::new();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let error = runtime
+            .block_on(try_out(&worker, dir.path(), None, &stop))
+            .unwrap_err();
+        let text = error.to_string();
+        for part in ["`no-such-runner`", "qemu-user-static", "`runner`"] {
+            assert!(text.contains(part), "{text}");
+        }
     }
 }

@@ -25,5 +25,6 @@ mod readme;
 mod report;
 mod report_browser;
 mod run;
+mod study;
 mod support;
 mod zoo;

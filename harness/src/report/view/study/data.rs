@@ -153,6 +153,24 @@ impl<'a> Data<'a> {
         fit.value.modes.iter().find(|fit| fit.mode == mode)
     }
 
+    /// Counted attempts whose CPU was taken away for part of the time (flag `min_cpu_per_wall`), and
+    /// all counted attempts.
+    pub fn taken(&self) -> (usize, usize) {
+        let trials = self.points.values().flat_map(|e| &e.value.timing.trials);
+        let counted = trials.filter_map(|trial| trial.counted_attempt());
+        counted.fold((0, 0), |(taken, all), attempt| {
+            let flag = attempt.flags.iter().any(|f| f.name == "min_cpu_per_wall");
+            (taken + usize::from(flag), all + 1)
+        })
+    }
+
+    /// Whether the machine had other things to do: a quarter of the counted attempts did not have
+    /// their CPU all the time. Times and uses of the CPU then say little about the candidates.
+    pub fn is_busy(&self) -> bool {
+        let (taken, all) = self.taken();
+        4 * taken > all
+    }
+
     /// CPUs that were measured on.
     pub fn cpus(&self) -> BTreeSet<u32> {
         let records = self.points.values().map(|entry| &entry.value.timing);

@@ -469,6 +469,37 @@ const FORGERIES: &[Forgery] = &[
         },
     },
     Forgery {
+        name: "pass of a profile",
+        folders: &["profile"],
+        make: |v, r| {
+            let key = item(v.get_mut("passes")?, r)?;
+            let counted = key["counted"].as_u64()? as usize;
+            number(key.get_mut("ticks")?.get_mut(counted)?, r)
+        },
+    },
+    Forgery {
+        name: "pass that counts",
+        folders: &["profile"],
+        make: |v, r| number(item(v.get_mut("passes")?, r)?.get_mut("counted")?, r),
+    },
+    Forgery {
+        name: "switches of a pass",
+        folders: &["profile"],
+        make: |v, r| {
+            let key = item(v.get_mut("passes")?, r)?;
+            number(key.get_mut("involuntary_switches")?, r)
+        },
+    },
+    Forgery {
+        name: "mark of a disturbed key",
+        folders: &["profile"],
+        make: |v, r| {
+            let key = item(v.get_mut("passes")?, r)?;
+            key["disturbed"] = serde_json::json!([key["counted"]]);
+            Some(())
+        },
+    },
+    Forgery {
         name: "static figures",
         folders: &["memory"],
         make: |v, r| number(v.pointer_mut("/static/load_bytes")?, r),

@@ -159,6 +159,15 @@ const CASES: &[Case] = &[
     ("Ticks of the wrapped", |d| {
         forged(d, PROFILE, |v| v["total"]["ticks"] = 1_000_001.into());
     }),
+    ("Of a profile's passes", |d| {
+        forged(d, PROFILE, |v| v["passes"][3]["counted"] = 0.into());
+    }),
+    ("Of a profile's passes", |d| {
+        forged(d, PROFILE, |v| {
+            let ticks = &mut v["passes"][3]["ticks"][1];
+            *ticks = (ticks.as_u64().unwrap() - 1).into();
+        });
+    }),
     ("Every null has", |d| {
         forged(d, RECORD, |v| v["host_ready"] = Value::Null)
     }),

@@ -17,6 +17,7 @@ mod format;
 mod host;
 mod import;
 mod kat_faults;
+mod memory_profile;
 mod pack;
 mod plan;
 mod process;

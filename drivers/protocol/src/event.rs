@@ -467,18 +467,20 @@ pub struct ProfileOutcome {
     pub wrapper_inside_milliticks: u64,
     /// What one call adds to the time of the whole operation, thousandths of a tick.
     pub wrapper_around_milliticks: u64,
-    /// Operations.
+    /// Operations that count: one of each key.
     pub operations: u64,
-    /// Ticks over all operations, wrappers included.
+    /// Ticks over these operations, wrappers included.
     pub total_ticks: u64,
-    /// One per function and call shape.
+    /// One per function and call shape of these operations.
     pub calls: Vec<ProfileRow>,
     /// Calls that found no slot; above 0 the profile is invalid.
     pub overflow_calls: u64,
-    /// Draws rejected, counted by the candidate.
+    /// Draws rejected in these operations, counted by the candidate.
     pub rejected_draws: u64,
     /// One per key, in order.
     pub runs: Vec<ProfileRun>,
+    /// One per key: how often its operation ran, and which time counts.
+    pub passes: Vec<ProfilePasses>,
 }
 
 /// What one operation called. It follows from the inputs alone: key `n` has the same run on every
@@ -490,6 +492,40 @@ pub struct ProfileRun {
     pub calls: BTreeMap<String, u64>,
     /// Draws rejected, counted by the candidate.
     pub rejected_draws: u64,
+}
+
+/// The passes of a profile over one key: the same operation on the same inputs, so that every pass
+/// makes the same calls. Passes are numbered from 0.
+///
+/// A pass is *disturbed* when the process was switched out against its will more often than once in
+/// 100 ms of it, or was off its CPU for more than 1% of it and more than 10 ms (some kernels account
+/// CPU time by the tick). Of the undisturbed passes the one with the
+/// fewest ticks counts, of disturbed ones only where there are no others; and it counts as a whole, so
+/// that the shares of one operation add up.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProfilePasses {
+    /// Ticks of each pass, wrappers included.
+    pub ticks: Vec<u64>,
+    /// Passes that were disturbed.
+    pub disturbed: Vec<u32>,
+    /// Passes whose calls were others than those of the first one. They never count.
+    pub other_calls: Vec<u32>,
+    /// The pass that counts.
+    pub counted: u32,
+    /// CLOCK_MONOTONIC_RAW over that pass, nanoseconds.
+    pub wall_ns: u64,
+    /// CPU time of the process over it, nanoseconds; read outside `wall_ns`, so it may be a little more.
+    pub cpu_ns: u64,
+    /// Involuntary context switches in it.
+    pub involuntary_switches: u64,
+}
+
+impl ProfilePasses {
+    /// Whether the pass that counts was disturbed: then there was no other.
+    pub fn all_disturbed(&self) -> bool {
+        self.disturbed.contains(&self.counted)
+    }
 }
 
 /// One call shape.

@@ -190,6 +190,9 @@ pub enum Task {
         inputs: Inputs,
         /// Number of keys; each key has one message.
         keys: u32,
+        /// For a library that counts nothing itself: the library that the worker was started with
+        /// (`LD_PRELOAD`), which counts the allocations of the whole process.
+        interposed: Option<LibraryFile>,
     },
     /// Symmetric share, with the profile library.
     Profile {

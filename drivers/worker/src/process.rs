@@ -182,6 +182,12 @@ pub fn usage() -> Result<Usage> {
     })
 }
 
+/// CPU time of all threads of the process so far, nanoseconds: the same as in [`usage`], which has it
+/// in microseconds only.
+pub fn cpu_ns() -> u64 {
+    crate::timing::read_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// What was used between two readings.
 pub fn used(before: Usage, after: Usage) -> Usage {
     Usage {

@@ -8,7 +8,7 @@ use crate::error::{Result, WorkerError};
 use crate::events::Events;
 use crate::isolation;
 use crate::kat;
-use crate::library::{Candidate, LibraryHandle};
+use crate::library::{Candidate, LibraryHandle, MemorySymbols};
 use crate::memory::{OnStack, Stack};
 use crate::process::{self, Migrations, Status};
 use crate::tasks::{self, Inputs, MemoryTask, Meters, ProfileTask};
@@ -195,6 +195,11 @@ fn with_library(request: &Request, files: Files, events: &mut Events) -> Result<
     // that is gone would end it before it has said why.
     let handle = ManuallyDrop::new(LibraryHandle::open(wanted)?);
     let prepared = ManuallyDrop::new(Inputs::open_prepared(prepared_key(&request.task))?);
+    let interposed = match &request.task {
+        Task::Memory { interposed, .. } => interposed.as_ref(),
+        _ => None,
+    };
+    let interposed = interposed.map(MemorySymbols::interposed).transpose()?;
     let mut stack = Stack::new(request.stack_bytes)?;
     stack.arm(events.last_words(stack.bytes()))?;
     let meters = ManuallyDrop::new(Meters::open(request)?);
@@ -209,6 +214,7 @@ fn with_library(request: &Request, files: Files, events: &mut Events) -> Result<
     let mut work = ManuallyDrop::new(Work {
         request,
         candidate: &candidate,
+        interposed: interposed.as_ref(),
         prepared: prepared.as_ref(),
         files,
         events,
@@ -271,6 +277,7 @@ impl Meters {
 struct Work<'a> {
     request: &'a Request,
     candidate: &'a Candidate,
+    interposed: Option<&'a MemorySymbols>,
     prepared: Option<&'a File>,
     files: Files,
     events: &'a mut Events,
@@ -292,11 +299,13 @@ impl Work<'_> {
                 operation,
                 inputs,
                 keys,
+                interposed: _,
             } => {
                 let task = MemoryTask {
                     operation: *operation,
                     inputs,
                     keys: *keys,
+                    interposed: self.interposed,
                 };
                 Body::Memory(tasks::memory(
                     stack,

@@ -285,7 +285,23 @@ pub fn calibrate(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) ->
 
 /// Checks memory evidence.
 pub fn memory(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) {
-    library(value, facts, head, "memory", f);
+    let libraries = facts.builds.get(&head.identity).map(|b| &b.libraries);
+    let interposed = libraries.and_then(|l| l.get("interpose")).cloned();
+    let kind = if interposed.is_some() {
+        "timed"
+    } else {
+        "memory"
+    };
+    library(value, facts, head, kind, f);
+    let stated = text(value, "interposed_sha256");
+    if stated != interposed {
+        f.error(
+            "/interposed_sha256",
+            "only a library that comes already built has its allocator interposed",
+            format!("{interposed:?}"),
+            format!("{stated:?}"),
+        );
+    }
     let built = facts.builds.get(&head.identity).and_then(|b| b.elf.clone());
     let found = value.get("static").map(elf);
     if built != found {
@@ -365,6 +381,16 @@ const HELPERS: [&str; 4] = ["pseudohash", "pseudoXOF", "sm3hash", "get_random_nu
 /// Checks a profile.
 pub fn profile(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) {
     library(value, facts, head, "profile", f);
+    let libraries = facts.builds.get(&head.identity).map(|b| &b.libraries);
+    let ready_made = libraries.is_some_and(|l| l.contains_key("interpose"));
+    if (head.status == "skipped") != ready_made {
+        f.error(
+            "/status",
+            "only the profile of a library that comes already built is skipped",
+            ready_made,
+            &head.status,
+        );
+    }
     let number = |path: &[&str]| value.at(path).and_then(Value::u64);
     let imported = facts.class == "imported";
     let wrapped = value.get("wrapped").map_or(&[][..], Value::items);
@@ -395,6 +421,9 @@ pub fn profile(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) {
         runs(value, &sums, f);
     }
     let overflow = number(&["overflow_calls"]).unwrap_or(0);
+    if !imported && head.status == "complete" {
+        keys(value, f);
+    }
     let derived = value.get("derived").unwrap_or(&Value::Null);
     if derived.is_null() {
         if head.status == "complete" {
@@ -575,6 +604,71 @@ fn same_map(
             "derived values follow from the calls",
             format!("{expected:?}"),
             format!("{found:?}"),
+        );
+    }
+}
+
+/// Checks the passes of each key against the totals: which of them counts, and what they add up to.
+fn keys(value: &Value, f: &mut Findings) {
+    let number = |path: &[&str]| value.at(path).and_then(Value::u64);
+    let all = value.get("passes").map_or(&[][..], Value::items);
+    let operations = number(&["total", "operations"]);
+    for (pointer, found) in [
+        ("/total/operations", operations),
+        ("/keys", number(&["keys"])),
+    ] {
+        if found != Some(all.len() as u64) {
+            f.error(
+                pointer,
+                "one operation of each key counts",
+                all.len(),
+                format!("{found:?}"),
+            );
+        }
+    }
+    let mut total = 0u128;
+    for (index, key) in all.iter().enumerate() {
+        let column = |name: &str| -> Vec<u64> {
+            let items = key.get(name).map_or(&[][..], Value::items);
+            items.iter().filter_map(Value::u64).collect()
+        };
+        let (ticks, others, disturbed) =
+            (column("ticks"), column("other_calls"), column("disturbed"));
+        let best = (0..ticks.len() as u64)
+            .filter(|pass| !others.contains(pass))
+            .min_by_key(|pass| (disturbed.contains(pass), ticks[*pass as usize]));
+        let counted = key.get("counted").and_then(Value::u64);
+        if counted != best {
+            f.error(
+                format!("/passes/{index}/counted"),
+                "the undisturbed pass with the fewest ticks counts",
+                format!("{best:?}"),
+                format!("{counted:?}"),
+            );
+        }
+        // More than one switch in 100 ms, or more than 1% of the time and 10 ms off the CPU.
+        let figure = |name: &str| key.get(name).and_then(Value::u64).unwrap_or(0);
+        let (wall, switches) = (figure("wall_ns"), figure("involuntary_switches"));
+        let off = wall.saturating_sub(figure("cpu_ns"));
+        let was = switches > wall / 100_000_000 || off > (wall / 100).max(10_000_000);
+        let marked = best.is_some_and(|pass| disturbed.contains(&pass));
+        if was != marked {
+            f.error(
+                format!("/passes/{index}/disturbed"),
+                "whether the pass that counts was disturbed follows from its figures",
+                was,
+                marked,
+            );
+        }
+        total += u128::from(best.map_or(0, |pass| ticks[pass as usize]));
+    }
+    let found = number(&["total", "ticks"]).unwrap_or(0);
+    if total != u128::from(found) {
+        f.error(
+            "/total/ticks",
+            "the ticks are those of the passes that count",
+            total,
+            found,
         );
     }
 }

@@ -1,7 +1,9 @@
 //! Evidence of the phases beside timing: KAT, calibrate, memory, profile.
 
 use super::Head;
-use protocol::{Flips, MemoryRun, Operation, Outputs, ProfileRow, ProfileRun, SourceKind};
+use protocol::{
+    Flips, MemoryRun, Operation, Outputs, ProfilePasses, ProfileRow, ProfileRun, SourceKind,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -163,6 +165,10 @@ pub struct ProfileEvidence {
     pub wrapped: Vec<String>,
     /// Keys and messages used; null where it was not recorded.
     pub keys: Option<u32>,
+    /// One per key: how often its operation ran, and which pass counts; absent from an import. The
+    /// totals and the calls below are those of the passes that count, one of each key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<ProfilePasses>,
     /// Clock of the ticks.
     pub ticks: TicksRecord,
     /// Cost of one wrapper, ticks; null where it was not measured (the shares then contain it).
@@ -194,7 +200,7 @@ pub struct TicksRecord {
     pub hz: Option<u64>,
 }
 
-/// Totals of a profile.
+/// Totals of a profile, over the passes that count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileTotal {
     /// Operations.
@@ -228,8 +234,12 @@ pub struct MemoryEvidence {
     pub head: Head,
     /// Which.
     pub operation: Operation,
-    /// Memory library.
+    /// Memory library; the timed one where it comes already built.
     pub library: LibraryRef,
+    /// SHA-256 of the allocator that was interposed for a library that comes already built: it counts
+    /// the whole process, the C library's own allocations included. Absent where the memory library counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interposed_sha256: Option<String>,
     /// Built without `-flto`, which the timed library has.
     pub lto_removed: bool,
     /// From the timed library's file.

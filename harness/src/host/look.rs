@@ -132,6 +132,7 @@ impl Prober<'_> {
             cpu: Some(cpu),
             limit: LIMIT,
             file: None,
+            preload: None,
         };
         let answer = worker::session::run(self.worker, self.folder, job, self.stop).await?;
         let layers = answer.hello.map(|hello| hello.layers).unwrap_or_default();

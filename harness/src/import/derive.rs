@@ -661,6 +661,7 @@ fn profile(
         lto_removed: None,
         wrapped,
         keys: None,
+        passes: Vec::new(),
         ticks: TicksRecord {
             source: tick_source(path, source)?,
             hz: source.meta.get("tick_hz").and_then(|hz| hz.parse().ok()),

@@ -163,6 +163,7 @@ async fn calibrate(
             cpu,
             limit: Duration::from_secs_f64(plan::calibrate_timeout_s(context.plan)),
             file: None,
+            preload: None,
         })
         .await?;
     let calibrated = match inputs::body(&answer)? {

@@ -2,7 +2,7 @@
 //! written when it ends.
 
 use super::context::{not_built, Context, PhaseError};
-use super::{calibrate, kat, study};
+use super::{calibrate, kat, profile, study};
 use crate::clock;
 use crate::config::{Candidate, Wrap};
 use crate::evidence::journal::JournalEvent;
@@ -239,7 +239,8 @@ fn outcome(context: &Context, build: &BuildFile, row: &Row) -> Result<Outcome, P
     }
     for &operation in &row.operations {
         for (phase, head) in heads(context, row, operation)? {
-            match judge(head, context.is_emulated()) {
+            let skips = context.is_emulated() || phase == profile::NAME;
+            match judge(head, skips) {
                 (Status::Complete, _) => {}
                 (status, reason) => {
                     let reason = reason.map(|reason| Reason {
@@ -290,7 +291,8 @@ fn heads(
     ])
 }
 
-fn judge(head: Option<Head>, emulated: bool) -> Outcome {
+/// `skips`: whether evidence that was left out for a reason is no gap of the row.
+fn judge(head: Option<Head>, skips: bool) -> Outcome {
     let Some(head) = head else {
         let text = "there is no evidence of it";
         return (
@@ -299,8 +301,9 @@ fn judge(head: Option<Head>, emulated: bool) -> Outcome {
         );
     };
     match head.status {
-        // A functional pass is all that there is under emulation.
-        Status::Skipped if emulated => (Status::Complete, None),
+        // A functional pass is all that there is under emulation, and a library that comes already built
+        // has no profile.
+        Status::Skipped if skips => (Status::Complete, None),
         status => (status, head.reason),
     }
 }

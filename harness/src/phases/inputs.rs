@@ -82,6 +82,7 @@ pub async fn prepared_key(
             cpu,
             limit: Duration::from_secs_f64(plan::calibrate_timeout_s(context.plan)),
             file: Some((KEY_FD, draft.descriptor()?)),
+            preload: None,
         })
         .await?;
     let prepared = match body(&answer)? {

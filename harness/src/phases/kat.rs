@@ -222,6 +222,7 @@ async fn run_one(
             cpu: None,
             limit: Duration::from_secs_f64(limit),
             file: text.map(|file| (TEXT_FD, file.into())),
+            preload: None,
         })
         .await?;
     let judged = judge(context, check, &answer)?;

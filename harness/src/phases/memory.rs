@@ -1,9 +1,12 @@
 //! The memory phase: static figures from the file, resident set of one process, and isolated peaks of
 //! stack and heap over some keys, with the memory library. Nothing is timed, so all CPUs take part.
+//!
+//! A library that comes already built is looked at itself, in a worker that is started with an allocator
+//! interposed: the same counts, taken over the whole process.
 
 use super::context::{Context, PhaseError};
 use super::inputs::other_answer;
-use super::singles::{self, fail, Phase, Single};
+use super::singles::{self, Phase, ReadyMade, Single};
 use crate::evidence::{
     self, memory_file, ElfFigures, EmptyMemory, Kind, LibraryKind, MemoryDerived, MemoryEvidence,
     MemoryFigures, ProcessMemory, Reason, ReasonCode,
@@ -26,6 +29,10 @@ impl Phase for Memory {
     const LIBRARY: LibraryKind = LibraryKind::Memory;
     const TRIAL: u32 = TRIAL_MEMORY;
 
+    fn ready_made() -> ReadyMade {
+        ReadyMade::Interpose
+    }
+
     fn known(context: &Context, single: &Single) -> Result<Option<String>, PhaseError> {
         let file = memory_file(&single.row.identity, single.operation);
         let known = context.book.read::<MemoryEvidence>(&file)?;
@@ -37,6 +44,7 @@ impl Phase for Memory {
             operation: single.operation,
             inputs,
             keys: single.keys,
+            interposed: single.interposed.clone(),
         }
     }
 
@@ -72,7 +80,7 @@ fn evidence(
     let mut head = context.head(Kind::Memory, &single.row.identity);
     let mut why = None;
     if let Err(reason) = &outcome {
-        fail(&mut head, reason);
+        single.mark(&mut head, reason);
         why = Some(reason.clone());
     }
     let outcome = outcome.ok();
@@ -82,7 +90,8 @@ fn evidence(
     let mut evidence = MemoryEvidence {
         head,
         operation: single.operation,
-        library: single.library_ref(LibraryKind::Memory),
+        library: single.library_ref(),
+        interposed_sha256: single.interposed.as_ref().map(|file| file.sha256.clone()),
         lto_removed: single.built.lto_removed.unwrap_or(false),
         static_: elf.clone(),
         process: process.map(|o| ProcessMemory {

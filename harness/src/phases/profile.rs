@@ -1,11 +1,14 @@
 //! The profile phase: which share of an operation is spent in hash functions and in the DRNG, from
 //! wrappers that the linker put around them, with the profile library, on the measured CPUs.
 //!
+//! The worker runs each key's operation several times on the same inputs; the pass with the fewest ticks
+//! counts ([`ProfilePasses`](protocol::ProfilePasses)), so that a busy machine does not decide the shares.
+//!
 //! Under emulation the numbers of calls are exact and the ticks mean nothing, so shares are left out.
 
 use super::context::{Context, PhaseError};
 use super::inputs::other_answer;
-use super::singles::{self, fail, Phase, Single};
+use super::singles::{self, Phase, ReadyMade, Single};
 use crate::evidence::{
     self, profile_file, Kind, LibraryKind, ProfileDerived, ProfileEvidence, ProfileTotal, Reason,
     ReasonCode, TicksRecord, Wrapped,
@@ -33,10 +36,16 @@ impl Phase for Profile {
     const LIBRARY: LibraryKind = LibraryKind::Profile;
     const TRIAL: u32 = TRIAL_PROFILE;
 
+    fn ready_made() -> ReadyMade {
+        let text = "its library comes already built: there are no objects that wrappers could be linked into";
+        ReadyMade::Skip(Reason::new(ReasonCode::NotRecorded, text))
+    }
+
     fn known(context: &Context, single: &Single) -> Result<Option<String>, PhaseError> {
         let file = profile_file(&single.row.identity, single.operation);
         let known = context.book.read::<ProfileEvidence>(&file)?;
-        Ok(known.and_then(|stored| Some(stored.value.library?.sha256)))
+        // What was left out has no library, as there is none of its kind.
+        Ok(known.map(|stored| stored.value.library.map_or_else(String::new, |l| l.sha256)))
     }
 
     fn task(single: &Single, inputs: Inputs) -> Task {
@@ -60,7 +69,7 @@ impl Phase for Profile {
         let evidence = evidence(context, single, outcome);
         let file = profile_file(&single.row.identity, single.operation);
         context.book.write(&file, &evidence)?;
-        Ok(evidence.head.reason)
+        Ok(evidence.head.reason.filter(|_| !single.left_out))
     }
 }
 
@@ -78,7 +87,7 @@ fn evidence(
         why = Some(Reason::new(ReasonCode::NotRecorded, text));
     }
     if let Some(reason) = &why {
-        fail(&mut head, reason);
+        single.mark(&mut head, reason);
     }
     let valid = outcome.filter(|_| why.is_none());
     let emulated = context.is_emulated();
@@ -91,10 +100,11 @@ fn evidence(
     let mut evidence = ProfileEvidence {
         head,
         operation: single.operation,
-        library: Some(single.library_ref(LibraryKind::Profile)),
+        library: (!single.left_out).then(|| single.library_ref()),
         lto_removed: single.built.lto_removed,
         wrapped: names.into_iter().collect(),
         keys: Some(single.keys),
+        passes: outcome.map(|o| o.passes.clone()).unwrap_or_default(),
         ticks: TicksRecord {
             source: outcome.map_or(SourceKind::None, |o| o.tick_source),
             hz: outcome.and_then(|o| o.tick_hz),
@@ -238,6 +248,7 @@ mod tests {
             overflow_calls: 0,
             rejected_draws: 3,
             runs: Vec::new(),
+            passes: Vec::new(),
         }
     }
 

@@ -3,7 +3,8 @@
 
 use super::context::{library, Context, PhaseError};
 use super::{calibrate, inputs, kat, together, Lane};
-use crate::evidence::{BuildFile, BuildRow, Head, LibraryKind, LibraryRef, Reason};
+use crate::build::INTERPOSE;
+use crate::evidence::{BuildFile, BuildRow, Head, LibraryKind, LibraryRef, Reason, Status};
 use crate::plan;
 use crate::progress::{Event, StepEnd};
 use crate::select::Row;
@@ -29,25 +30,60 @@ pub struct Single<'a> {
     pub expected_s: f64,
     /// Time limit, seconds.
     pub limit_s: f64,
+    /// Which library it is.
+    pub kind: LibraryKind,
+    /// The interposed allocator, where the library comes already built and the phase has use for it.
+    pub interposed: Option<LibraryFile>,
+    /// Whether the phase leaves it out: `library` has the reason, which is no failure.
+    pub left_out: bool,
 }
 
 impl Single<'_> {
     /// The library as the evidence names it; with an empty digest where there is none.
-    pub fn library_ref(&self, kind: LibraryKind) -> LibraryRef {
-        let known = self.built.libraries.get(kind.name());
+    pub fn library_ref(&self) -> LibraryRef {
+        let known = self.built.libraries.get(self.kind.name());
         LibraryRef {
-            kind,
+            kind: self.kind,
             sha256: known.map(|l| l.sha256.clone()).unwrap_or_default(),
         }
     }
+
+    /// Marks the head of evidence without an answer.
+    pub fn mark(&self, head: &mut Head, reason: &Reason) {
+        head.status = match self.left_out {
+            true => Status::Skipped,
+            false => Status::Failed,
+        };
+        head.reason = Some(reason.clone());
+    }
+}
+
+/// The interposed allocator of a row whose library comes already built.
+fn interposed(built: &BuildRow) -> Option<LibraryFile> {
+    let library = built.libraries.get(INTERPOSE)?;
+    Some(LibraryFile {
+        path: protocol::path_to_text(std::path::Path::new(&library.file)),
+        sha256: library.sha256.clone(),
+    })
+}
+
+/// What a phase does where there is no library of its kind.
+pub enum ReadyMade {
+    /// It uses the timed library, in a worker that counts allocations by the interposed one.
+    Interpose,
+    /// It leaves the operation out, for this reason.
+    Skip(Reason),
 }
 
 /// A phase of single operations.
 pub trait Phase {
     /// Name of the phase.
     const NAME: &'static str;
-    /// Library that it uses.
+    /// Library that it uses, where there is one of that kind.
     const LIBRARY: LibraryKind;
+
+    /// What it does with a library that comes already built, which has no others beside it.
+    fn ready_made() -> ReadyMade;
 
     /// SHA-256 of the library of the evidence that is there.
     fn known(context: &Context, single: &Single) -> Result<Option<String>, PhaseError>;
@@ -119,15 +155,28 @@ fn open<'a, P: Phase>(
         let Some(built) = build.rows.iter().find(|b| b.identity == row.identity) else {
             continue;
         };
-        let gate = kat::gate(context, build, &row.identity, P::LIBRARY)?;
+        let ready_made = interposed(built).map(|file| (file, P::ready_made()));
+        let kind = match &ready_made {
+            Some((_, ReadyMade::Interpose)) => LibraryKind::Timed,
+            _ => P::LIBRARY,
+        };
+        let found = match &ready_made {
+            Some((_, ReadyMade::Skip(reason))) => Some(Err(reason.clone())),
+            _ => match kat::gate(context, build, &row.identity, kind)? {
+                Ok(_) => library(built, kind).map(Ok),
+                Err(reason) => Some(Err(reason)),
+            },
+        };
+        let Some(found) = found else { continue };
         for &operation in &row.operations {
-            let library = match (&gate, library(built, P::LIBRARY)) {
-                (Ok(_), Some(library)) => Ok(library),
-                (Err(reason), _) => Err(reason.clone()),
-                (Ok(_), None) => continue,
-            };
-            let single = single(context, row, built, operation, library)?;
-            if P::known(context, &single)? != Some(single.library_ref(P::LIBRARY).sha256) {
+            let mut single = single(context, row, built, operation, found.clone())?;
+            single.kind = kind;
+            match &ready_made {
+                Some((file, ReadyMade::Interpose)) => single.interposed = Some(file.clone()),
+                Some((_, ReadyMade::Skip(_))) => single.left_out = true,
+                None => {}
+            }
+            if P::known(context, &single)? != Some(single.library_ref().sha256) {
                 singles.push(single);
             }
         }
@@ -162,6 +211,9 @@ fn single<'a>(
         built,
         operation,
         library,
+        kind: LibraryKind::Timed,
+        interposed: None,
+        left_out: false,
         keys,
         expected_s: f64::from(keys) * (key_s.unwrap_or(0.0) + costs.iter().sum::<f64>()),
         limit_s,
@@ -187,6 +239,7 @@ async fn run_one<P: Phase>(
                     cpu,
                     limit: Duration::from_secs_f64(single.limit_s),
                     file: None,
+                    preload: single.interposed.clone(),
                 })
                 .await?;
             P::write(context, single, inputs::body(&answer)?)?
@@ -206,10 +259,4 @@ async fn run_one<P: Phase>(
         },
     });
     Ok(())
-}
-
-/// Marks a head as failed.
-pub fn fail(head: &mut Head, reason: &Reason) {
-    head.status = crate::evidence::Status::Failed;
-    head.reason = Some(reason.clone());
 }

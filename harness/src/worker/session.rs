@@ -42,6 +42,8 @@ pub struct Job<'a> {
     pub limit: Duration,
     /// A file for it: the variable that names it, and the file, open.
     pub file: Option<(&'a str, OwnedFd)>,
+    /// A library that it loads before everything else, its path relative to the run.
+    pub preload: Option<LibraryFile>,
 }
 
 /// How a session ended.
@@ -107,6 +109,11 @@ pub async fn run(
         .keep(KEEP_OUTPUT)
         .deadline(job.limit)
         .input(input);
+    if let Some(library) = &job.preload {
+        // The loader takes a relative path, with a slash in it, from the working directory; an absolute
+        // one might have a space or a colon, which part libraries here.
+        command = command.env("LD_PRELOAD", &library.path);
+    }
     if let Some((variable, file)) = job.file {
         command = command
             .env(variable, FILE.to_string())
@@ -142,6 +149,7 @@ pub async fn try_out(
         cpu,
         limit: TRY_OUT_LIMIT,
         file: None,
+        preload: None,
     };
     let answer = run(worker, dir, job, stop).await?;
     let why = match (answer.ending, answer.outcome.end) {

@@ -4,11 +4,14 @@
  *
  *   sk = 32 random bytes, pk = SM3(sk || LAB_ID), sn = SM3(pk || m)    (the secret key of the API is sk || pk)
  *
- * -DLAB_SPIN_MS=N makes each signature take N ms; -DLAB_BAD names something that goes wrong.
+ * -DLAB_SPIN_MS=N makes each signature take N ms; -DLAB_HEAP=N makes it hold N bytes of heap; -DLAB_SHARE=N makes
+ * it spend N percent of its time in sm3hash, the rest in the same computation past it; -DLAB_BAD names something that
+ * goes wrong.
  */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +19,7 @@
 #include "auxfunc.h"
 #include "drng.h"
 #include "sig_api.h"
+#include "sm3.h"
 
 #define FINE 0
 #define SIGN_CRASHES 1
@@ -30,6 +34,12 @@
 #endif
 #ifndef LAB_SPIN_MS
 #define LAB_SPIN_MS 0
+#endif
+#ifndef LAB_HEAP
+#define LAB_HEAP 0
+#endif
+#ifndef LAB_SHARE
+#define LAB_SHARE 0
 #endif
 
 extern DRNG_ctx drng_algorithm;
@@ -47,6 +57,40 @@ static void spin(void)
     do {
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < LAB_SPIN_MS);
+}
+
+/* A hundred equal pieces of work, LAB_SHARE of them by sm3hash. */
+static void work(void)
+{
+    static const unsigned char text[4096];
+    unsigned char out[32];
+    iccs_sm3_ctx c;
+
+    for (int i = 0; LAB_SHARE != 0 && i < 100; i++) {
+        if (i < LAB_SHARE) {
+            sm3hash(256, text, sizeof text * 8, out);
+        } else {
+            iccs_sm3_init(&c);
+            iccs_sm3_update(&c, text, sizeof text * 8);
+            iccs_sm3_final(&c, out);
+        }
+    }
+}
+
+/* LAB_HEAP bytes, held for a moment. Returns 0 when there are none. */
+static int hold(void)
+{
+    static void *volatile held; /* a block that nobody reads could be left out */
+
+    if (LAB_HEAP == 0) {
+        return 1;
+    }
+    held = malloc(LAB_HEAP);
+    if (held == NULL) {
+        return 0;
+    }
+    free(held);
+    return 1;
 }
 
 unsigned long long sig_get_pk_len_bytes(void)
@@ -117,6 +161,10 @@ int sig_sign(unsigned char *sk, unsigned long long sk_len, unsigned char *m, uns
         fflush(stdout);
     }
     spin();
+    work();
+    if (!hold()) {
+        return -3;
+    }
     *sn_len = 32;
     return digest(sk + 32, m, m_len, sn);
 }

@@ -3,9 +3,11 @@
 //! Everything that crosses into C is here. A bare call checks nothing: `candidate` does, and the
 //! timing loop looks at the return code.
 
+use super::file::open_identified;
 use crate::error::{Result, WorkerError};
 use crate::memory::{Guarded, OnStack};
 use libloading::os::unix::Library;
+use protocol::LibraryFile;
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void, CStr};
 use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -510,6 +512,18 @@ impl MemorySymbols {
         )
     }
 
+    /// Those of the library that this process was started with, which must be the file named.
+    pub fn interposed(wanted: &LibraryFile) -> Result<MemorySymbols> {
+        open_identified(wanted)?;
+        MemorySymbols::find(&Library::this(), &wanted.path).map_err(|_| {
+            WorkerError::Load(format!(
+                "{} was not loaded before everything else: a worker that is linked statically has no \
+                 LD_PRELOAD, and a runner must pass it on",
+                wanted.path
+            ))
+        })
+    }
+
     /// Starts counting.
     pub fn reset(&self) {
         // SAFETY: a function without arguments that may be called at any time (campaign_abi.h).
@@ -529,6 +543,9 @@ impl MemorySymbols {
         }
     }
 }
+
+/// Rows that are read at most: as many as the table of profile.c has.
+const PROFILE_ROWS: usize = 256;
 
 /// `campaign_profile_row`.
 #[repr(C)]
@@ -629,12 +646,13 @@ impl ProfileSymbols {
 
     /// All rows, and the calls that found no slot.
     pub fn rows(&self) -> (Vec<ProfileRowRaw>, u64) {
-        let mut rows = vec![ProfileRowRaw::default(); 4096];
+        let mut rows = vec![ProfileRowRaw::default(); PROFILE_ROWS];
         // SAFETY: the library writes at most `max` rows of this layout.
         unsafe {
             let count = (self.rows)(rows.as_mut_ptr(), rows.len() as c_uint) as usize;
+            let unread = count.saturating_sub(PROFILE_ROWS) as u64;
             rows.truncate(count);
-            (rows, (self.overflow)())
+            (rows, (self.overflow)() + unread)
         }
     }
 

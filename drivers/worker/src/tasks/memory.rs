@@ -1,6 +1,9 @@
 //! The memory of single operations: the deepest use of a painted stack, the heap as the wrappers of
 //! a memory library count it, and the resident set before and after one operation.
 //!
+//! A library that comes already built has no wrappers: an interposed allocator counts the whole process
+//! then, so nothing here allocates between [`MemorySymbols::reset`] and [`MemorySymbols::figures`].
+//!
 //! Runs on the worker's own stack, so that the dedicated one can be painted between operations.
 
 use super::inputs::Inputs;
@@ -21,6 +24,8 @@ pub struct MemoryTask<'a> {
     pub inputs: &'a protocol::Inputs,
     /// Number of keys, one message each.
     pub keys: u32,
+    /// Counters of the interposed allocator, where the library has none of its own.
+    pub interposed: Option<&'a MemorySymbols>,
 }
 
 /// Runs the operation once for the resident set and then once for each key; `ready` is called
@@ -33,7 +38,12 @@ pub fn memory(
     meters: &Meters,
     ready: &mut dyn FnMut() -> Result<()>,
 ) -> Result<MemoryOutcome> {
-    let heap = candidate.memory_symbols()?;
+    let own = match task.interposed {
+        Some(_) => None,
+        None => Some(candidate.memory_symbols()?),
+    };
+    let heap = task.interposed.or(own.as_ref());
+    let heap = heap.expect("one of the two counts");
     let mut inputs = Inputs::new(candidate, task.operation, task.inputs, prepared);
     let mut messages = inputs.messages(task.keys.max(1).into())?;
     let mut prepare = |stack: &Stack, inputs: &mut Inputs<'_>, number| {
@@ -55,7 +65,7 @@ pub fn memory(
             drop(single); // its buffers go before those of the next
             single = prepare(stack, &mut inputs, number.into())?;
         }
-        let (code, run) = look(stack, candidate, &heap, &mut single, number)?;
+        let (code, run) = look(stack, candidate, heap, &mut single, number)?;
         stack
             .run(|on| single.check(on, candidate, code))
             .map_err(|error| error.at(format_args!("run {number}")))?;

@@ -6,6 +6,7 @@ mod inputs;
 mod measure;
 mod memory;
 mod message;
+mod passes;
 mod prepare;
 mod profile;
 mod single;

@@ -1,18 +1,18 @@
-//! The symmetric share, raw: what the wrappers of a profile library counted in single operations.
+//! The symmetric share, raw: what the wrappers of a profile library counted in single operations, each
+//! of them in the best of several passes over the same inputs.
 
 use super::inputs::Inputs;
+use super::passes::{self, Pass};
 use super::single::Single;
 use crate::counters;
 use crate::error::{Result, WorkerError};
 use crate::library::{Candidate, ProfileSymbols};
 use crate::memory::OnStack;
+use crate::process;
 use crate::timing::{Clock, MonotonicRaw};
-use protocol::{Operation, ProfileOutcome, ProfileRow, ProfileRun, SourceKind};
+use protocol::{Operation, ProfileOutcome, ProfilePasses, ProfileRow, ProfileRun, SourceKind};
 use std::collections::BTreeMap;
 use std::fs::File;
-
-/// A first operation below this is a warm-up and runs again, as in the calibrate phase.
-const WARM_UP_BELOW_NS: u64 = 50_000_000;
 
 /// What to run.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub fn tick_hz(cpu: Option<u32>) -> Option<u64> {
     probe.source?.frequency_hz
 }
 
-/// Runs the operation once for each key.
+/// Profiles the operation with each key; see [`ProfilePasses`] for which of its runs counts.
 pub fn profile(
     on: &OnStack<'_>,
     candidate: &Candidate,
@@ -59,22 +59,14 @@ pub fn profile(
     let [cost, inside, around] = wrappers.costs();
     let mut inputs = Inputs::new(candidate, task.operation, task.inputs, prepared);
     let mut messages = inputs.messages(task.keys.max(1).into())?;
+    let names = wrappers.names();
     let mut tally = Tally::default();
     for number in 0..task.keys {
         let (operation, number) = (task.operation, u64::from(number));
         let mut single =
             Single::prepare(on, candidate, operation, &mut inputs, &mut messages, number)?;
-        let start = MonotonicRaw.now();
-        let mut code = tally.count(on, candidate, &wrappers, &mut single);
-        let elapsed = MonotonicRaw.now().saturating_sub(start);
-        if number == 0 && elapsed < WARM_UP_BELOW_NS {
-            single.check(on, candidate, code)?;
-            single.again(on, &mut inputs)?;
-            tally = Tally::default();
-            code = tally.count(on, candidate, &wrappers, &mut single);
-        }
-        single
-            .check(on, candidate, code)
+        passes_of(on, candidate, &wrappers, &mut single, number == 0)
+            .map(|passes| tally.add(&passes, &names))
             .map_err(|error| error.at(format_args!("run {number}")))?;
     }
     Ok(ProfileOutcome {
@@ -84,54 +76,101 @@ pub fn profile(
         wrapper_cost_ticks: cost,
         wrapper_inside_milliticks: inside,
         wrapper_around_milliticks: around,
-        operations: tally.operations,
+        operations: tally.passes.len() as u64,
         total_ticks: tally.ticks,
-        calls: tally.named(&wrappers),
+        calls: tally.named(&names),
         overflow_calls: tally.overflow,
         rejected_draws: tally.rejected,
         runs: tally.runs,
+        passes: tally.passes,
     })
 }
 
-/// Sums over the operations so far.
+/// All passes over one key. The library's first operation warms it up, unless it is a long one.
+fn passes_of(
+    on: &OnStack<'_>,
+    candidate: &Candidate,
+    wrappers: &ProfileSymbols,
+    single: &mut Single,
+    is_first: bool,
+) -> Result<Vec<Pass>> {
+    let stream = candidate.drng_state();
+    let mut passes = Vec::new();
+    let mut warm = !is_first;
+    while passes::wants_more(&passes) {
+        single.rewind(candidate, &stream);
+        let (code, pass) = run(on, candidate, wrappers, single)?;
+        if code != 0 {
+            single.check(on, candidate, code)?;
+        }
+        if warm || pass.wall_ns >= passes::LONG_NS {
+            passes.push(pass);
+        }
+        warm = true;
+    }
+    single.check(on, candidate, 0)?;
+    Ok(passes)
+}
+
+/// One pass; the return code of its operation. The clocks of the process are read outside those of the
+/// operation, so that a switch between the two is in neither.
+fn run(
+    on: &OnStack<'_>,
+    candidate: &Candidate,
+    wrappers: &ProfileSymbols,
+    single: &mut Single,
+) -> Result<(i32, Pass)> {
+    let rejected = candidate.rejected(on);
+    wrappers.reset();
+    let used = process::usage()?;
+    let cpu = process::cpu_ns();
+    let wall = MonotonicRaw.now();
+    let start = wrappers.ticks();
+    let code = single.call(on, candidate.symbols());
+    let end = wrappers.ticks();
+    let wall_ns = MonotonicRaw.now().saturating_sub(wall);
+    let cpu_ns = process::cpu_ns().saturating_sub(cpu);
+    let used = process::used(used, process::usage()?);
+    let (rows, overflow) = wrappers.rows();
+    let pass = Pass {
+        ticks: end.saturating_sub(start),
+        wall_ns,
+        cpu_ns,
+        involuntary_switches: used.involuntary_switches,
+        rows,
+        overflow,
+        rejected: candidate.rejected(on).saturating_sub(rejected),
+    };
+    Ok((code, pass))
+}
+
+/// Sums over the passes that count, one of each key.
 #[derive(Debug, Default)]
 struct Tally {
-    operations: u64,
     ticks: u64,
     overflow: u64,
     rejected: u64,
     /// Calls and ticks by function, input bits, output bits.
     rows: BTreeMap<(u32, u64, u64), (u64, u64)>,
-    /// Each operation by itself.
+    /// What it called, by key.
     runs: Vec<ProfileRun>,
+    /// The passes of each key.
+    passes: Vec<ProfilePasses>,
 }
 
 impl Tally {
-    /// Runs `single` and adds what was counted; its return code.
-    fn count(
-        &mut self,
-        on: &OnStack<'_>,
-        candidate: &Candidate,
-        wrappers: &ProfileSymbols,
-        single: &mut Single,
-    ) -> i32 {
-        let rejected = candidate.rejected(on);
-        wrappers.reset();
-        let start = wrappers.ticks();
-        let code = single.call(on, candidate.symbols());
-        let end = wrappers.ticks();
-        let (rows, overflow) = wrappers.rows();
-        self.operations += 1;
-        self.ticks += end.saturating_sub(start);
-        self.overflow += overflow;
+    fn add(&mut self, passes: &[Pass], names: &[(String, String)]) {
+        let (counted, evidence) = passes::settle(passes);
+        let pass = &passes[counted];
+        self.ticks += pass.ticks;
+        self.overflow += pass.overflow;
+        self.rejected += pass.rejected;
         let mut run = ProfileRun {
             calls: BTreeMap::new(),
-            rejected_draws: candidate.rejected(on).saturating_sub(rejected),
+            rejected_draws: pass.rejected,
         };
-        self.rejected += run.rejected_draws;
-        let names = wrappers.names();
-        for row in rows {
-            let (name, _) = name_of(&names, row.function);
+        for row in &pass.rows {
+            let (name, _) = name_of(names, row.function);
             *run.calls.entry(name).or_default() += row.calls;
             let sum = self
                 .rows
@@ -141,13 +180,12 @@ impl Tally {
             sum.1 += row.ticks;
         }
         self.runs.push(run);
-        code
+        self.passes.push(evidence);
     }
 
-    fn named(&self, wrappers: &ProfileSymbols) -> Vec<ProfileRow> {
-        let names = wrappers.names();
+    fn named(&self, names: &[(String, String)]) -> Vec<ProfileRow> {
         let row = |(&(function, in_bits, out_bits), &(calls, ticks))| {
-            let (name, group) = name_of(&names, function);
+            let (name, group) = name_of(names, function);
             ProfileRow {
                 function: name,
                 group,

@@ -3,7 +3,7 @@
 
 use super::inputs::{Inputs, KeyPair, Messages};
 use crate::error::{Result, WorkerError};
-use crate::library::{Candidate, Symbols, Verdict};
+use crate::library::{Candidate, DrngState, Symbols, Verdict};
 use crate::memory::{Guarded, OnStack};
 use crate::random::Role;
 use protocol::Operation;
@@ -71,6 +71,16 @@ impl Single {
             self.sn.lay_pattern();
         }
         Ok(())
+    }
+
+    /// Makes it ready to run once more, with the library's stream where it was when this was prepared.
+    pub fn rewind(&mut self, candidate: &Candidate, stream: &DrngState) {
+        candidate.set_drng_state(stream);
+        self.key
+            .lay_patterns_if(self.operation == Operation::Keygen);
+        if self.operation == Operation::Sign {
+            self.sn.lay_pattern();
+        }
     }
 
     /// The operation alone, by `symbols`; its return code. Never inlined: the empty operation must

@@ -10,6 +10,7 @@ fn memory(behaviour: &str, operation: Operation, keys: u32) -> Option<MemoryOutc
         operation,
         inputs: inputs(),
         keys,
+        interposed: None,
     };
     let run = run(&isolated(request(task, Some(toy.file()))));
     match run.answer() {
@@ -89,6 +90,7 @@ fn endless_recursion_is_a_result_of_the_memory_phase() {
         operation: Operation::Keygen,
         inputs: inputs(),
         keys: 1,
+        interposed: None,
     };
     let run = run(&isolated(request(task, Some(toy.file()))));
     run.fails_with(FailureCode::StackExhausted, "stack exhausted at 67108864");
@@ -103,6 +105,7 @@ fn a_library_of_another_kind_is_refused_by_its_missing_symbols() {
         operation: Operation::Sign,
         inputs: inputs(),
         keys: 1,
+        interposed: None,
     };
     let profile = Task::Profile {
         operation: Operation::Sign,
@@ -172,8 +175,24 @@ fn every_call_shape_of_the_operations_alone_is_counted() {
         let groups: Vec<_> = outcome.calls.iter().map(|r| r.group.as_str()).collect();
         assert_eq!(groups.contains(&"drng"), operation != Operation::Verify);
         match operation {
-            Operation::Sign => assert!((1..20).contains(&outcome.rejected_draws)),
+            Operation::Sign => {
+                assert!((1..20).contains(&outcome.rejected_draws));
+                // The toy rejects one draw at most, and makes none of its calls for it.
+                assert!(outcome.runs.iter().all(|run| run.calls["absorb"] == 3));
+            }
             _ => assert_eq!(outcome.rejected_draws, 0),
+        }
+        assert_eq!(outcome.passes.len(), 20, "one of each key");
+        let ticks = |key: &protocol::ProfilePasses| key.ticks[key.counted as usize];
+        assert_eq!(
+            outcome.passes.iter().map(ticks).sum::<u64>(),
+            outcome.total_ticks
+        );
+        for key in &outcome.passes {
+            assert!(
+                key.ticks.len() >= 3 && key.other_calls.is_empty(),
+                "{key:?}"
+            );
         }
     }
 }

@@ -219,6 +219,7 @@ async fn ask(
             cpu,
             limit: Duration::from_secs_f64(limit),
             file: None,
+            preload: None,
         })
         .await
 }

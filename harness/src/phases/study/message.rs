@@ -238,6 +238,7 @@ async fn generated(context: &Context<'_>, sizes: &[u64]) -> Result<Messages, Pha
             limit: Duration::from_secs_f64(context.plan.timeout_floor_s)
                 + Duration::from_secs(largest / LEAST_RATE),
             file: Some((FILE_FD, whole.descriptor()?)),
+            preload: None,
         })
         .await?;
     let written = match inputs::body(&answer)? {

@@ -237,6 +237,7 @@ async fn run_attempt(work: &Work<'_>, point: &Point<'_>, trial: u32) -> Result<(
             cpu: Some(point.cpu),
             limit: Duration::from_secs_f64(limit),
             file: Some((FILE_FD, message.descriptor()?)),
+            preload: None,
         })
         .await?;
     let outside = before.until(&Seen::of(&root, context, point.cpu), &answer);

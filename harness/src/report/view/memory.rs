@@ -71,7 +71,9 @@ pub(super) fn isolated(rows: &Rows, notes: &mut Notes) -> Option<Table> {
     let mut table = rows.table(&[
         "operation",
         "stack (bytes)#",
+        "median stack (bytes)#",
         "heap (bytes)#",
+        "median heap (bytes)#",
         "static + stack + heap (bytes)#",
         "allocations#",
         "not freed (bytes)#",
@@ -87,7 +89,7 @@ pub(super) fn isolated(rows: &Rows, notes: &mut Notes) -> Option<Table> {
 }
 
 fn isolated_cells(rows: &Rows, key: &Key, notes: &mut Notes) -> Vec<Cell> {
-    const VALUES: usize = 6;
+    const VALUES: usize = 8;
     let Some(evidence) = rows.dataset.memory.get(key).map(|entry| &entry.value) else {
         let why = rows.why_not(&key.0, "memory");
         return (0..VALUES).map(|_| Cell::missing(notes, &why)).collect();
@@ -105,18 +107,35 @@ fn isolated_cells(rows: &Rows, key: &Key, notes: &mut Notes) -> Vec<Cell> {
             .unwrap_or(0)
             .to_string()
     };
+    let mut heap = Cell::text(worst(|run| run.heap_peak_bytes));
+    if evidence.interposed_sha256.is_some() {
+        heap = heap.with_note(notes, INTERPOSED);
+    }
     let mut total = Cell::text(derived.guide_total_bytes.to_string());
     if evidence.lto_removed {
         total = total.with_note(notes, LTO_REMOVED);
     }
     vec![
         Cell::text(worst(|run| run.stack_peak_bytes)),
-        Cell::text(worst(|run| run.heap_peak_bytes)),
+        Cell::text(median_bytes(derived.median.stack_peak_bytes)),
+        heap,
+        Cell::text(median_bytes(derived.median.heap_peak_bytes)),
         total,
         Cell::text(worst(|run| run.allocations)),
         Cell::text(worst(|run| run.leaked_bytes)),
         Cell::text(evidence.runs.len().to_string()),
     ]
+}
+
+/// Said of a heap that no wrappers counted.
+const INTERPOSED: &str = "the library comes already built: its allocations were counted by an allocator interposed in the process, the C library's own on its behalf included";
+
+/// Bytes, with the half that a median of an even number of runs may have.
+fn median_bytes(bytes: f64) -> String {
+    match bytes.fract() == 0.0 {
+        true => format!("{bytes:.0}"),
+        false => format!("{bytes:.1}"),
+    }
 }
 
 /// Said wherever a figure comes from a library without the timed one's link-time optimisation.

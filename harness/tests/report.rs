@@ -343,6 +343,149 @@ fn a_wrong_cell_is_found() {
     }
 }
 
+#[test]
+fn the_worst_disturbance_of_a_row_is_named_with_its_value() {
+    let mut dataset = Synthetic::default().build();
+    let record = &mut dataset.timing.values_mut().next().unwrap().value;
+    for (trial, value) in record.trials.iter_mut().zip([0.9, 4.5, 2.0]) {
+        trial.attempts[0].flags.push(harness::evidence::Flag {
+            name: "steal_percent".into(),
+            value,
+            limit: 0.5,
+        });
+    }
+    let page = pages("disturbed", &dataset).text("sign-09.md");
+    let note = "steal_percent is 4.5 at worst, above its limit of 0.5";
+    assert!(page.contains(note), "{page}");
+}
+
+#[test]
+fn a_profile_of_a_busy_machine_is_marked() {
+    let mut dataset = Synthetic::default().build();
+    let profile = &mut dataset.profile.values_mut().next().unwrap().value;
+    for key in &mut profile.passes[..4] {
+        key.disturbed = vec![0, 1, 2];
+        key.counted = 2;
+        key.involuntary_switches = 7;
+    }
+    let all = profile.passes.len();
+    let pages = pages("busy", &dataset);
+    let note = format!("for 4 of {all} keys every pass was disturbed");
+    for page in ["sign-09.md", "symmetric.md"] {
+        let page = pages.text(page);
+        assert!(page.contains(&note), "{page}");
+        assert!(page.contains("has 7 involuntary switches"), "{page}");
+    }
+    let method = pages.text("method.md");
+    assert!(
+        method.contains("4 of 180 keys had disturbed passes only"),
+        "{method}"
+    );
+}
+
+#[test]
+fn medians_of_memory_stand_beside_the_worst() {
+    let mut dataset = Synthetic::default().build();
+    let memory = &mut dataset.memory.values_mut().next().unwrap().value;
+    let derived = memory.derived.as_mut().unwrap();
+    (
+        derived.median.stack_peak_bytes,
+        derived.median.heap_peak_bytes,
+    ) = (1234.0, 567.5);
+    let page = pages("medians", &dataset).text("sign-09.md");
+    let tables = cells::tables(&page);
+    let caption = "Memory of one operation in isolation";
+    let table = tables
+        .iter()
+        .find(|t| t.caption.starts_with(caption))
+        .unwrap();
+    let row = cells::by_title(table, &table.rows[0]);
+    assert_eq!(row["median stack (bytes)"], "1234");
+    assert_eq!(row["median heap (bytes)"], "567.5");
+    assert_eq!(row["stack (bytes)"], "4128", "the worst of three runs");
+}
+
+/// An accepted deviation is said on every page that has a number of the instance: its row is marked
+/// wherever a table names it, and pages that only count it have the note.
+#[test]
+fn a_known_deviation_is_marked_on_every_page() {
+    let mut dataset = Synthetic::default().build();
+    let label = "dove_a_128";
+    for ((identity, _), entry) in &mut dataset.kat {
+        if identity.label == label {
+            entry.value.result = harness::evidence::KatResult::Mismatch;
+        }
+    }
+    dataset.campaign.candidates[0].kat_issues = vec![harness::evidence::KatIssueInfo {
+        instance: label.into(),
+        result: "MISMATCH".into(),
+        reason: "the published text has a wrong digit".into(),
+    }];
+    let pages = pages("deviation", &dataset);
+    let mark = "KAT MISMATCH, a known deviation: the published text has a wrong digit";
+    let mut named = Vec::new();
+    for file in pages
+        .files
+        .iter()
+        .filter(|file| file.extension().is_some_and(|e| e == "md"))
+    {
+        let page = std::fs::read_to_string(file).unwrap();
+        let file = file.file_name().unwrap().to_string_lossy().into_owned();
+        let quoted = format!("`{label}`");
+        let rows = cells::tables(&page)
+            .into_iter()
+            .flat_map(|table| table.rows);
+        for row in rows.filter(|row| row.iter().any(|cell| cells::plain(cell) == label)) {
+            let cell = row.iter().find(|cell| cell.starts_with(&quoted)).unwrap();
+            let marked = notes_of(cell).any(|note| {
+                page.lines()
+                    .any(|line| line.starts_with(&format!("[^{note}]: ")) && line.contains(mark))
+            });
+            assert!(marked, "{file}: {row:?}");
+            named.push(file.clone());
+        }
+        if file == "index.md" || file == "method.md" {
+            assert!(
+                page.contains(&format!("dove_a_128: {mark}")),
+                "{file}: {page}"
+            );
+        }
+        // The other instances pass.
+        let other = page.lines().filter(|line| line.contains("`dove_b_256`"));
+        for line in other {
+            assert!(
+                !notes_of(line).any(|note| page.contains(&format!("[^{note}]: {mark}"))),
+                "{file}: {line}"
+            );
+        }
+    }
+    named.dedup();
+    for file in [
+        "sign-09.md",
+        "summary.md",
+        "sizes.md",
+        "symmetric.md",
+        "ranking-128.md",
+    ] {
+        assert!(
+            named.iter().any(|n| n == file),
+            "{file} names no row: {named:?}"
+        );
+    }
+    let sections = pages.text("sign-09.md");
+    assert!(
+        sections.matches(&format!("`{label}`[^")).count() >= 10,
+        "{sections}"
+    );
+}
+
+/// Numbers of the notes that a cell points to.
+fn notes_of(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split("[^")
+        .skip(1)
+        .filter_map(|rest| rest.split(']').next())
+}
+
 /// Tables of the published pages by section, in the order of ours.
 const SECTIONS: [(&str, &str); 6] = [
     ("environment", "The machine"),

@@ -135,7 +135,7 @@ impl CandidatePage {
             symmetric_wrappers: symmetric::wrappers(&rows),
             symmetric: printed("symmetric").or_else(|| symmetric::table(&rows, &mut notes)),
             symmetric_chart: charts::symmetric(&rows, charts),
-            evidence: evidence(&rows, place),
+            evidence: evidence(&rows, place, &mut notes),
             notes: notes.into_list(),
         }
     }
@@ -260,13 +260,11 @@ fn left_out(rows: &Rows) -> Option<Table> {
 }
 
 /// Every evidence file behind the page, with its digest.
-fn evidence(rows: &Rows, place: &Place) -> Table {
+fn evidence(rows: &Rows, place: &Place, notes: &mut Notes) -> Table {
     let dataset = rows.dataset;
     let mut table = rows.table(&["item", "file", "SHA-256"]);
-    let mut no_notes = Notes::default();
     let mut add = |identity: &Identity, item: String, file: &str, digest: &str| {
-        let mut cells = rows.head(identity, &mut no_notes);
-        cells[0].notes.clear();
+        let mut cells = rows.head(identity, notes);
         cells.push(Cell::text(item));
         cells.push(evidence_cell(place, file));
         cells.push(Cell::code(format::digest16(digest)));

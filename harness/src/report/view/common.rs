@@ -383,6 +383,19 @@ pub(super) fn kat_mark(dataset: &Dataset, identity: &Identity) -> Option<String>
     })
 }
 
+/// The marks of all shown identities of a candidate that have one, each once, with the label it is of.
+pub(super) fn kat_marks<'a>(rows: &Rows<'a>) -> Vec<(&'a str, String)> {
+    let mut all: Vec<(&str, String)> = Vec::new();
+    for identity in &rows.shown {
+        let mark = kat_mark(rows.dataset, identity);
+        let mark = mark.map(|text| (identity.label.as_str(), text));
+        if let Some(mark) = mark.filter(|mark| !all.contains(mark)) {
+            all.push(mark);
+        }
+    }
+    all
+}
+
 /// Clocks and counters in the order of their columns.
 pub(super) const SOURCES: [SourceKind; 3] = [SourceKind::Perf, SourceKind::Tsc, SourceKind::Cntvct];
 

@@ -1,6 +1,6 @@
 //! The index of a dataset: its candidates and how far each one is.
 
-use super::common::{page_name, Frame, Place, Rows};
+use super::common::{kat_marks, page_name, Frame, Place, Rows};
 use super::environment;
 use super::figures::Figures;
 use crate::dataset::Dataset;
@@ -89,12 +89,18 @@ fn row(rows: &Rows, notes: &mut Notes) -> Vec<Cell> {
     let of = |done: usize, all: usize| format!("{done} of {all}");
     let cpus = environment::cpus(rows);
     let cpu = (!cpus.is_empty()).then(|| environment::list(&cpus));
+    let passed = Cell::text(of(passed, rows.shown.len()));
+    let passed = kat_marks(rows)
+        .into_iter()
+        .fold(passed, |cell, (label, text)| {
+            cell.with_note(notes, format!("{label}: {text}"))
+        });
     vec![
         Cell::code(&candidate.id).to(format!("{}.md", page_name(&candidate.id))),
         Cell::text(&candidate.name),
         Cell::text(super::candidate::origin_word(candidate.origin)),
         Cell::text(rows.shown.len().to_string()),
-        Cell::text(of(passed, rows.shown.len())),
+        passed,
         Cell::text(of(timed, planned)),
         Cell::or_missing(cpu, notes, "nothing of it has been timed"),
     ]

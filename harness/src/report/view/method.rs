@@ -1,7 +1,7 @@
 //! The method page: how this dataset came about, from its plan and from the records actually made.
 //! Nothing is stated here that the evidence does not show.
 
-use super::common::{Frame, Place};
+use super::common::{kat_mark, Frame, Place};
 use super::environment;
 use crate::compare::{second_timing, Metric};
 use crate::dataset::Dataset;
@@ -62,6 +62,8 @@ pub struct NoiseFloor {
     pub operation: String,
     /// `cycles` or `time`.
     pub metric: String,
+    /// What a reader must know of its KAT, if it did not pass.
+    pub kat: Option<String>,
     /// Ratio of the two timings.
     pub ratio: String,
     /// Its 95% interval.
@@ -334,6 +336,7 @@ fn noise_floor(dataset: &Dataset) -> Result<NoiseFloor, String> {
     Ok(NoiseFloor {
         identity: identity.to_string(),
         operation: operation.to_string(),
+        kat: kat_mark(dataset, &identity),
         metric: metric.name().to_owned(),
         ratio: format!("{:.4}", pair.ratio),
         interval: format!("{:.4} to {:.4}", pair.low, pair.high),
@@ -390,8 +393,8 @@ fn layers(dataset: &Dataset) -> Table {
 
 /// Identities of one build with one compiler.
 #[derive(Default)]
-struct BuildUse<'d> {
-    flags: Vec<Vec<&'d str>>,
+struct BuildUse {
+    flags: Vec<Vec<String>>,
     without_lto: bool,
 }
 
@@ -413,7 +416,7 @@ fn builds(dataset: &Dataset, notes: &mut Notes) -> Table {
             row.compiler_version.as_str(),
         ];
         let used = kinds.entry(key).or_default();
-        used.flags.push(row.flags.split_whitespace().collect());
+        used.flags.push(flag_words(&row.flags));
         used.without_lto |= row.lto_removed == Some(true);
     }
     for (key, used) in kinds {
@@ -439,15 +442,32 @@ fn builds(dataset: &Dataset, notes: &mut Notes) -> Table {
     table
 }
 
+/// Flags whose value is the next word.
+const WITH_VALUE: [&str; 6] = ["-I", "-D", "-U", "-L", "-include", "-isystem"];
+
+/// The flags of a line, each with its value where that is a word of its own.
+fn flag_words(line: &str) -> Vec<String> {
+    let mut words = line.split_whitespace();
+    let mut all = Vec::new();
+    while let Some(word) = words.next() {
+        let value = WITH_VALUE.contains(&word).then(|| words.next()).flatten();
+        all.push(match value {
+            Some(value) => format!("{word} {value}"),
+            None => word.to_owned(),
+        });
+    }
+    all
+}
+
 /// Words that all lists have, in the order of the first, and whether that is all of every list.
-fn common_words(lists: &[Vec<&str>]) -> (String, bool) {
+fn common_words(lists: &[Vec<String>]) -> (String, bool) {
     let Some(first) = lists.first() else {
         return (String::new(), true);
     };
     let common: Vec<&str> = first
         .iter()
-        .copied()
         .filter(|word| lists.iter().all(|list| list.contains(word)))
+        .map(String::as_str)
         .collect();
     let all = lists.iter().all(|list| list.len() == common.len());
     (common.join(" "), all)
@@ -456,7 +476,8 @@ fn common_words(lists: &[Vec<&str>]) -> (String, bool) {
 fn kat(dataset: &Dataset, notes: &mut Notes) -> Table {
     let mut table = Table::with(&["flow", "library", "modes", "manifest", "results"]);
     let mut kinds: BTreeMap<Vec<String>, BTreeMap<&str, usize>> = BTreeMap::new();
-    for ((_, library), entry) in &dataset.kat {
+    let mut marks: BTreeMap<Vec<String>, BTreeSet<String>> = BTreeMap::new();
+    for ((identity, library), entry) in &dataset.kat {
         let evidence = &entry.value;
         let modes: BTreeSet<&str> = evidence.digests.iter().map(|d| d.mode.as_str()).collect();
         let modes: Vec<&str> = modes.into_iter().collect();
@@ -467,6 +488,10 @@ fn kat(dataset: &Dataset, notes: &mut Notes) -> Table {
             modes.join(", "),
             manifest.unwrap_or_default(),
         ];
+        if let (LibraryKind::Timed, Some(text)) = (library, kat_mark(dataset, identity)) {
+            let text = format!("{}: {text}", identity.label);
+            marks.entry(key.clone()).or_default().insert(text);
+        }
         *kinds
             .entry(key)
             .or_default()
@@ -474,6 +499,7 @@ fn kat(dataset: &Dataset, notes: &mut Notes) -> Table {
             .or_default() += 1;
     }
     for (key, results) in kinds {
+        let cells_key = key.clone();
         let list: Vec<String> = results
             .iter()
             .map(|(word, n)| format!("{word} {n}"))
@@ -489,10 +515,37 @@ fn kat(dataset: &Dataset, notes: &mut Notes) -> Table {
             })
             .collect();
         cells[3].code = cells[3].notes.is_empty();
-        cells.push(Cell::text(list.join(", ")));
+        let marks = marks.remove(&cells_key).unwrap_or_default();
+        cells.push(
+            marks
+                .into_iter()
+                .fold(Cell::text(list.join(", ")), |cell, text| {
+                    cell.with_note(notes, text)
+                }),
+        );
         table.rows.push(cells);
     }
     table
+}
+
+/// How often a profile ran each operation, where its evidence says so.
+fn profile_passes(dataset: &Dataset) -> Option<String> {
+    let keys = || dataset.profile.values().flat_map(|e| &e.value.passes);
+    let passes: BTreeSet<usize> = keys().map(|key| key.ticks.len()).collect();
+    let disturbed = keys().filter(|key| key.all_disturbed()).count();
+    Some(format!(
+        "Passes of a profile: each key's operation ran {} times on the same inputs, so with the same calls. Of the passes that were not disturbed (switched out against their will more often than once in 100 ms, or off the CPU for more than 1% of the time and 10 ms) the one with the fewest ticks counts, as a whole, so that the shares of an operation add up. {disturbed} of {} keys had disturbed passes only.",
+        from_to(passes.first()?, passes.last()?),
+        keys().count(),
+    ))
+}
+
+/// `20`, or `1 to 20`.
+fn from_to<T: PartialEq + std::fmt::Display>(least: &T, most: &T) -> String {
+    match least == most {
+        true => least.to_string(),
+        false => format!("{least} to {most}"),
+    }
 }
 
 /// Keys and costs of the two other phases, as their evidence has them.
@@ -507,7 +560,7 @@ fn phases(dataset: &Dataset) -> Vec<String> {
         all.push(format!(
             "Memory: {} of evidence, with {} keys each; stack by painting a stack of its own, heap by counting allocations.",
             count(dataset.memory.len(), "file"),
-            if least == most { least.to_string() } else { format!("{least} to {most}") }
+            from_to(least, most)
         ));
     }
     let costs: BTreeSet<u64> = dataset
@@ -519,11 +572,7 @@ fn phases(dataset: &Dataset) -> Vec<String> {
         all.push(format!(
             "Profile: {} of evidence; a wrapper costs {} ticks, which is subtracted for each call.",
             count(dataset.profile.len(), "file"),
-            if least == most {
-                least.to_string()
-            } else {
-                format!("{least} to {most}")
-            }
+            from_to(least, most)
         ));
     } else if !dataset.profile.is_empty() {
         all.push(format!(
@@ -531,6 +580,7 @@ fn phases(dataset: &Dataset) -> Vec<String> {
             count(dataset.profile.len(), "file")
         ));
     }
+    all.extend(profile_passes(dataset));
     let flips = dataset
         .kat
         .iter()
@@ -548,4 +598,25 @@ fn phases(dataset: &Dataset) -> Vec<String> {
         ));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_stays_with_its_value() {
+        let one = "-std=c99 -O2 -I drivers/dove -I drivers/iccs -DX=1 -D Y";
+        let two = "-std=c99 -O2 -I drivers/iccs -DX=2 -D Y";
+        let lists = [one, two].map(flag_words);
+        assert_eq!(lists[0].len(), 6);
+        let common = "-std=c99 -O2 -I drivers/iccs -D Y";
+        assert_eq!(common_words(&lists), (common.to_owned(), false));
+        assert_eq!(common_words(&lists[..1]), (one.to_owned(), true));
+        assert_eq!(
+            flag_words("-O2 -I"),
+            ["-O2", "-I"],
+            "a line that is cut short"
+        );
+    }
 }

@@ -4,7 +4,7 @@
 use super::common::{source_mean, source_title, sources, why_null, Rows};
 use super::environment::{list, record_cpus};
 use crate::dataset::Key;
-use crate::evidence::{Attempt, DerivedTiming, Exit, Status, TimingRecord, Trial, Verdict};
+use crate::evidence::{Attempt, DerivedTiming, Exit, Flag, Status, TimingRecord, Trial, Verdict};
 use crate::report::format;
 use crate::report::table::{Cell, Notes, Table};
 use protocol::SourceKind;
@@ -215,15 +215,30 @@ fn disturbed_cell(record: &TimingRecord, notes: &mut Notes) -> Cell {
     if disturbed == 0 {
         return cell;
     }
-    let mut names: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut worst: BTreeMap<&str, &Flag> = BTreeMap::new();
     for flag in attempts.flat_map(|attempt| &attempt.flags) {
-        names.insert(&flag.name, flag.limit);
+        let known = worst.entry(&flag.name).or_insert(flag);
+        if (flag.value - flag.limit).abs() > (known.value - known.limit).abs() {
+            *known = flag;
+        }
     }
-    let list: Vec<String> = names
-        .iter()
-        .map(|(name, limit)| format!("{name} beyond its limit of {limit}"))
-        .collect();
+    let list: Vec<String> = worst.into_values().map(beyond).collect();
     cell.with_note(notes, format!("disturbed: {}", list.join("; ")))
+}
+
+/// A disturbance in words, with its value and its limit.
+fn beyond(flag: &Flag) -> String {
+    let side = if flag.value < flag.limit {
+        "below"
+    } else {
+        "above"
+    };
+    format!(
+        "{} is {} at worst, {side} its limit of {}",
+        flag.name,
+        format::general3(flag.value),
+        flag.limit
+    )
 }
 
 /// How many attempts were made beyond one for each trial, and why.
@@ -319,4 +334,26 @@ fn call_cells(record: &TimingRecord, derived: &DerivedTiming, notes: &mut Notes)
         samples
     });
     cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disturbance_is_said_with_its_value_and_its_limit() {
+        let flag = |name: &str, value, limit| Flag {
+            name: name.into(),
+            value,
+            limit,
+        };
+        assert_eq!(
+            beyond(&flag("involuntary_switches_per_s", 78.25, 60.0)),
+            "involuntary_switches_per_s is 78.2 at worst, above its limit of 60"
+        );
+        assert_eq!(
+            beyond(&flag("min_cpu_per_wall", 0.5, 0.98)),
+            "min_cpu_per_wall is 0.5 at worst, below its limit of 0.98"
+        );
+    }
 }

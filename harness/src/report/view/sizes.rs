@@ -1,7 +1,7 @@
 //! Sizes: what goes over the wire and into storage, and the audit of the published sizes against
 //! what the interface claims.
 
-use super::common::{Frame, Place, Rows};
+use super::common::{kat_marks, Frame, Place, Rows};
 use crate::catalogue::{self, Basis};
 use crate::dataset::Dataset;
 use crate::evidence::SizesRecord;
@@ -92,7 +92,7 @@ impl Audit {
                     published_cell.with_note(&mut self.notes, format!("source: {}", row.source));
             }
             self.table.rows.push(vec![
-                Cell::code(label),
+                label_cell(rows, label, &mut self.notes),
                 Cell::text(&rows.candidate.id),
                 Cell::text(name),
                 published_cell,
@@ -156,6 +156,16 @@ fn labels<'a>(rows: &Rows<'a>) -> Vec<(&'a str, Option<SizesRecord>)> {
     all
 }
 
+/// A label, marked where the KAT of any of its rows did not pass.
+fn label_cell(rows: &Rows, label: &str, notes: &mut Notes) -> Cell {
+    let marks = kat_marks(rows).into_iter();
+    marks
+        .filter(|(of, _)| *of == label)
+        .fold(Cell::code(label), |cell, (_, text)| {
+            cell.with_note(notes, text)
+        })
+}
+
 /// The table of a candidate's page: published sizes where there are any, else those claimed; the
 /// secret key as claimed.
 pub(super) fn table(rows: &Rows, place: &Place, notes: &mut Notes) -> Table {
@@ -166,7 +176,7 @@ pub(super) fn table(rows: &Rows, place: &Place, notes: &mut Notes) -> Table {
         let signature = published.and_then(|row| Some((row.signature_bytes?, row.basis)));
         let secret = claimed.map(|sizes| sizes.secret_key_bytes.to_string());
         let cells = vec![
-            Cell::code(label),
+            label_cell(rows, label, notes),
             size(
                 public.map(|b| b.to_string()),
                 claimed.map(|s| s.public_key_bytes),

@@ -3,7 +3,7 @@
 use super::charts::{megabytes, percent};
 use super::data::{mean_s, trial_means, value, Data};
 use crate::dataset::Entry;
-use crate::evidence::{FitValue, Status, StudyRecord};
+use crate::evidence::{FitModel, FitValue, Status, StudyRecord};
 use crate::identity::Identity;
 use crate::report::format;
 use crate::report::table::{Cell, Notes, Table};
@@ -232,12 +232,23 @@ fn about(bytes: f64) -> String {
     format!("{bytes:.0} B")
 }
 
+/// An identity without its candidate, in words that can break.
+fn short(identity: &Identity) -> String {
+    format!("{} {} {}", identity.label, identity.code, identity.build)
+}
+
+/// Whether the fitted time grows beyond doubt.
+fn grows(model: &FitModel) -> bool {
+    model.s_per_byte.low.is_some_and(|low| low > 0.0)
+}
+
+const NO_GROWTH: &str =
+    "no growth with the size is detectable: the 95% interval of the growth holds 0 (below_resolution)";
+
 /// The fitted models.
 pub fn models(data: &Data, notes: &mut Notes) -> Table {
     let mut table = Table::with(&[
         "instance",
-        "code",
-        "build",
         "operation",
         "mode",
         "fixed cost#",
@@ -254,24 +265,30 @@ pub fn models(data: &Data, notes: &mut Notes) -> Table {
             for (index, mode) in fit.value.modes.iter().enumerate() {
                 let why = |key: &str| why_null(&fit.value.head, &format!("/modes/{index}/{key}"));
                 let mut cells = vec![
-                    Cell::code(&identity.label),
-                    Cell::text(&identity.code),
-                    Cell::text(&identity.build),
+                    Cell::text(short(identity)),
                     Cell::text(operation.name()),
                     Cell::code(mode.mode.name()),
                 ];
                 match &mode.model {
                     None => cells.extend((0..4).map(|_| Cell::missing(notes, why("model")))),
                     Some(model) => {
+                        let reason = |key: &str| match grows(model) {
+                            true => why(&format!("model/{key}")),
+                            false => NO_GROWTH.to_owned(),
+                        };
+                        let known = |value: Option<FitValue>| value.filter(|_| grows(model));
                         cells.push(Cell::text(fitted(model.fixed_s, signed_time)));
-                        let rate = model.throughput_mb_per_s;
+                        let rate = known(model.throughput_mb_per_s);
                         let rate = rate.map(|rate| fitted(rate, format::general3));
-                        let reason = why("model/throughput_mb_per_s");
-                        cells.push(Cell::or_missing(rate, notes, &reason));
+                        cells.push(Cell::or_missing(
+                            rate,
+                            notes,
+                            &reason("throughput_mb_per_s"),
+                        ));
                         cells.push(Cell::text(format::share(model.worst_relative_residual)));
-                        let above = model.growing_above_90_bytes;
+                        let above = known(model.growing_above_90_bytes);
                         let above = above.map(|above| fitted(above, about));
-                        let reason = why("model/growing_above_90_bytes");
+                        let reason = reason("growing_above_90_bytes");
                         cells.push(Cell::or_missing(above, notes, &reason));
                     }
                 }
@@ -352,9 +369,7 @@ pub fn together_from(pairs: &[Pair]) -> Option<u64> {
 /// Levels against each other.
 pub fn levels(data: &Data, notes: &mut Notes) -> Table {
     let mut table = Table::with(&[
-        "candidate",
         "code",
-        "build",
         "operation",
         "size#",
         "levels",
@@ -368,9 +383,7 @@ pub fn levels(data: &Data, notes: &mut Notes) -> Table {
             for pair in pairs(data, &family, operation) {
                 let [low, high] = pair.levels;
                 let mut cells = vec![
-                    Cell::text(&low.candidate),
-                    Cell::text(&low.code),
-                    Cell::text(&low.build),
+                    Cell::text(format!("{} {}", low.code, low.build)),
                     Cell::text(operation.name()),
                     Cell::text(Size(pair.size).to_string()),
                     Cell::text(format!("{} / {}", high.label, low.label)),
@@ -448,8 +461,7 @@ fn growth(data: &Data, identity: &Identity, operation: Operation) -> Option<Stri
     let name = operation.name();
     let fixed = fitted(model.fixed_s, signed_time);
     let worst = format::share(model.worst_relative_residual);
-    let flat = model.s_per_byte.low.is_some_and(|low| low <= 0.0);
-    Some(match model.throughput_mb_per_s.filter(|_| !flat) {
+    Some(match model.throughput_mb_per_s.filter(|_| grows(&model)) {
         Some(rate) => format!(
             "{label} {name} (mode {}): time = {fixed} + bytes / {} MB/s; the farthest size is {worst} off that line.",
             mode.name(),
@@ -553,4 +565,64 @@ fn skipped(data: &Data) -> Option<String> {
 /// Time of a point as it is written, for others of the page.
 pub fn mean_text(record: &StudyRecord) -> Option<String> {
     mean_s(record).map(format::time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair<'a>(levels: [&'a Identity; 2], size: u64, p: f64) -> Pair<'a> {
+        Pair {
+            levels,
+            size,
+            tested: Ok(Welch {
+                ratio: 1.0,
+                low: 0.9,
+                high: 1.1,
+                p,
+                df: 8.0,
+            }),
+            adjusted: Some(p),
+        }
+    }
+
+    #[test]
+    fn levels_are_together_from_the_size_after_the_last_that_tells_them_apart() {
+        let [a, b, c] = ["a", "b", "c"].map(|l| format!("d/{l}/clean/reference").parse().unwrap());
+        let at = |size, p: [f64; 2]| [pair([&a, &b], size, p[0]), pair([&b, &c], size, p[1])];
+        let of = |points: &[(u64, [f64; 2])]| {
+            let pairs: Vec<Pair> = points.iter().flat_map(|&(size, p)| at(size, p)).collect();
+            together_from(&pairs)
+        };
+        let (apart, together) = ([0.001, 0.5], [0.2, 0.5]);
+        assert_eq!(of(&[(1, apart), (2, together), (3, together)]), Some(2));
+        assert_eq!(of(&[(1, together), (2, apart), (3, together)]), Some(3));
+        assert_eq!(of(&[(1, together), (2, together), (3, apart)]), None);
+        assert_eq!(of(&[(1, together)]), Some(1));
+        assert_eq!(of(&[]), None);
+        // What was not tested is not together.
+        let mut untested = pair([&a, &b], 4, 0.5);
+        untested.tested = Err(WelchError::TooFewTrials);
+        untested.adjusted = None;
+        assert_eq!(together_from(&[untested]), None);
+    }
+
+    #[test]
+    fn computed_sizes_have_three_digits_and_intervals_both_ends() {
+        for (bytes, text) in [
+            (0.0, "0 B"),
+            (999.0, "999 B"),
+            (1234.0, "1.23 kB"),
+            (2.382e6, "2.38 MB"),
+            (1e9, "1 GB"),
+        ] {
+            assert_eq!(about(bytes), text);
+        }
+        let value = FitValue {
+            value: 2e-3,
+            low: Some(-1e-3),
+            high: None,
+        };
+        assert_eq!(fitted(value, signed_time), "2 ms (−1 ms to ∞)");
+    }
 }

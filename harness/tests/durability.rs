@@ -370,10 +370,7 @@ fn a_clock_that_went_back_between_two_sessions_is_said() {
 #[test]
 fn a_worker_that_is_replaced_while_a_trial_runs_is_not_started() {
     let lab = slow();
-    let found = assert_cmd::cargo::cargo_bin("campaign").with_file_name("worker");
-    if !found.is_file() {
-        return skip("there is no worker beside the program; run cargo test --workspace");
-    }
+    let Some(found) = lab::worker() else { return };
     let own = lab.path("my worker");
     fs::copy(&found, &own).unwrap();
     let arguments = ["run", "--only", "/sign$", "--worker", "my worker"];

@@ -183,6 +183,19 @@ fn program() -> PathBuf {
     assert_cmd::cargo::cargo_bin("campaign")
 }
 
+/// The worker beside the program. `None`, after saying so, where there is none of this version: `cargo test
+/// -p harness` alone does not make it.
+pub fn worker() -> Option<PathBuf> {
+    let path = program().with_file_name("worker");
+    let id = Command::new(&path).arg("--build-id").output();
+    let ours = id.is_ok_and(|out| out.stdout.trim_ascii() == protocol::BUILD_ID.as_bytes());
+    if !ours {
+        super::skip("no worker of this version beside the program; run cargo build -p worker");
+        return None;
+    }
+    Some(path)
+}
+
 /// Compiled objects are shared by all tests: they are found by their content.
 pub fn cache() -> PathBuf {
     match std::env::var_os("CAMPAIGN_TEST_ROOT") {

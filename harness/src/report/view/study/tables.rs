@@ -431,6 +431,12 @@ pub fn fits(data: &Data, place: &Place) -> Table {
 pub fn answers(data: &Data) -> Vec<String> {
     let family = data.family();
     let mut all = Vec::new();
+    if data.is_busy() {
+        let (taken, counted) = data.taken();
+        all.push(format!(
+            "The machine was busy: {taken} of {counted} counted attempts did not have their CPU all the time (flag min_cpu_per_wall). Times and uses of the CPU on this page are those of a busy machine; memory and signatures do not depend on it."
+        ));
+    }
     for operation in data.operations() {
         all.extend(
             family
@@ -501,6 +507,11 @@ fn apart(data: &Data, family: &[&Identity], operation: Operation) -> String {
     let name = operation.name();
     if pairs.is_empty() {
         return format!("{name}: there are no two levels of one code to be told apart.");
+    }
+    if data.is_busy() {
+        return format!(
+            "{name}: whether levels can be told apart is not judged, for the machine was busy."
+        );
     }
     if let Some(Err(error)) = pairs.iter().map(|p| &p.tested).find(|t| t.is_err()) {
         return format!("{name}: whether levels can be told apart is {error}.");

@@ -2,8 +2,9 @@
 //! comes back is taken over only as it was sealed.
 
 use crate::support::lab::{self, json, End, Lab, FINE};
-use crate::support::{copy_tree, files};
+use crate::support::{copy_tree, files, root};
 use harness::audit::audit;
+use harness::config::{self, Sources};
 use harness::testing::{sealed, Synthetic};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -90,6 +91,19 @@ fn a_pack_runs_where_there_is_neither_cargo_nor_gcc_and_its_run_comes_back() {
     assert!(end.stdout.contains("is here already"), "{end}");
 }
 
+/// The project's own campaign, where only what a pack carries is there.
+#[test]
+fn the_configuration_of_a_pack_needs_no_source() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("campaign.toml");
+    fs::copy(root().join("campaign.toml"), &file).unwrap();
+    let manifests = "performance/kat";
+    copy_tree(&root().join(manifests), &folder.path().join(manifests), &[]);
+    let load = |sources| config::load(&file, sources);
+    assert_eq!(load(Sources::Absent).unwrap().candidates.len(), 3);
+    assert!(load(Sources::Required).is_err());
+}
+
 #[test]
 fn the_same_campaign_gives_the_same_archive_to_the_byte() {
     let lab = Lab::new(&[FINE], "");
@@ -156,6 +170,9 @@ fn a_worker_that_could_not_run_there_is_not_shipped() {
     let pack = ["--worker", &script, "pack", "--system", "local"];
     let end = lab.campaign(&pack).expect(3);
     assert!(end.stderr.contains("`worker` cannot be shipped"), "{end}");
+    let foreign = ["pack", "--system", "local", "--program", "/bin/sh"];
+    let end = lab.campaign(&foreign).expect(3);
+    assert!(end.stderr.contains("of another version"), "{end}");
     assert!(!lab.path("pack-local.tar").exists());
 }
 

@@ -1,6 +1,7 @@
 //! Integration tests of the orchestrator: they drive the real binary and real C libraries.
 //! One line per module.
 
+mod arm_campaign;
 mod arm_machine;
 mod audit;
 mod bad_input;

@@ -32,6 +32,9 @@ pub struct Args {
     /// Only what matches, in candidate/label/code/build/operation; a run takes it over
     #[arg(long, value_name = "REGEX")]
     pub only: Option<Regex>,
+    /// The program for that architecture, instead of this one or one that is built now
+    #[arg(long, value_name = "PATH")]
+    pub program: Option<PathBuf>,
     /// The archive [default: pack-ID.tar in the current folder]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -71,7 +74,10 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     };
     let say = |text: &str| progress.event(Event::Note(text));
     let worker = binary::find(wanted, &stop, &say).map_err(|e| of_worker(e, &stop))?;
-    let program = binary::program(wanted, &stop, &say).map_err(|e| of_worker(e, &stop))?;
+    let program = match &args.program {
+        Some(program) => program.clone(),
+        None => binary::program(wanted, &stop, &say).map_err(|e| of_worker(e, &stop))?,
+    };
     let out = match &args.out {
         Some(out) => out.clone(),
         None => PathBuf::from(format!("pack-{}.tar", system.id)),

@@ -149,6 +149,12 @@ fn fit(name: &str, data: &[u8], system: &System) -> Result<Needs, PackError> {
             "it is for {arch}, and the system is {wanted}"
         )));
     }
+    // Every program of ours has its build id among its constants.
+    let id = protocol::BUILD_ID.as_bytes();
+    if !data.windows(id.len()).any(|window| window == id) {
+        let text = "it is of another version than this program: build it from the same sources";
+        return Err(unfit(text.to_owned()));
+    }
     let needs = Needs::of(data).map_err(|error| unfit(error.to_string()))?;
     match &needs.foreign()[..] {
         [] => Ok(needs),

@@ -38,24 +38,36 @@ fn text(bytes: &[u8]) -> String {
 /// The worker for aarch64, built from this checkout once per test process.
 pub fn worker() -> Result<&'static Path, String> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        checked("cross-toolchain.sh")?;
-        // Where the program itself builds the worker of that system.
-        let target_dir = super::root().join("target/worker-arm_1");
-        let output = script("cross-toolchain.sh")
-            .env("CARGO_TARGET_DIR", &target_dir)
-            .args(["exec", "cargo", "build", "--quiet", "--release", "--locked"])
-            .args(["-p", "worker", "--bin", "worker", "--target", TARGET])
-            .output()
-            .expect("bash runs");
-        assert!(
-            output.status.success(),
-            "the worker does not build for {TARGET}:\n{}",
-            text(&output.stderr)
-        );
-        Ok(target_dir.join(TARGET).join("release/worker"))
-    });
+    let built = BUILT.get_or_init(|| build("worker", "worker", &[]));
     built.as_deref().map_err(Clone::clone)
+}
+
+/// The program itself for aarch64. It is not optimised, for compiling it would take longer than all
+/// that is done with it here; what it calls is.
+pub fn program() -> Result<&'static Path, String> {
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let plain = ["--config", "profile.release.package.harness.opt-level=0"];
+    let built = BUILT.get_or_init(|| build("harness", "campaign", &plain));
+    built.as_deref().map_err(Clone::clone)
+}
+
+fn build(package: &str, binary: &str, options: &[&str]) -> Result<PathBuf, String> {
+    checked("cross-toolchain.sh")?;
+    // Where the program itself builds the worker of that system.
+    let target_dir = super::root().join("target/worker-arm_1");
+    let output = script("cross-toolchain.sh")
+        .env("CARGO_TARGET_DIR", &target_dir)
+        .args(["exec", "cargo", "build", "--quiet", "--release", "--locked"])
+        .args(["-p", package, "--bin", binary, "--target", TARGET])
+        .args(options)
+        .output()
+        .expect("bash runs");
+    assert!(
+        output.status.success(),
+        "{binary} does not build for {TARGET}:\n{}",
+        text(&output.stderr)
+    );
+    Ok(target_dir.join(TARGET).join("release").join(binary))
 }
 
 /// `program` under user-mode emulation, as a real core would run it.

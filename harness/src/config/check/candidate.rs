@@ -86,6 +86,8 @@ fn source_crates(text: &CandidateText, c: &Context<'_>) -> Option<Vec<String>> {
     let path = text.source_crates.as_ref()?;
     let manifest = match std::fs::read_to_string(c.root.join(path.get_ref())) {
         Ok(manifest) => manifest,
+        // An unpacked campaign has its libraries, and not what they were made of.
+        Err(_) if !c.sources => return None,
         Err(error) => {
             let what = format!("`{}` cannot be read: {error}", path.get_ref());
             let hint = paths::explain(c.root, path.get_ref());
@@ -188,7 +190,7 @@ fn manifest_mistake(
 
 fn wrap(text: &WrapText, c: &Context<'_>) -> Wrap {
     if let Some(path) = &text.derive {
-        if !c.root.join(path.get_ref()).is_file() {
+        if c.sources && !c.root.join(path.get_ref()).is_file() {
             let what = format!("`{}` is no file", path.get_ref());
             let hint = paths::explain(c.root, path.get_ref());
             c.wrong_hint(path, what, Some("a table of prototypes".to_owned()), hint);

@@ -92,6 +92,9 @@ pub enum DatasetError {
         /// What it is.
         why: String,
     },
+    /// It has a seal, and is not what was sealed.
+    #[error(transparent)]
+    Seal(#[from] seal::SealError),
     /// A folder that cannot be listed.
     #[error("cannot list `{}`", .path.display())]
     List {
@@ -103,7 +106,8 @@ pub enum DatasetError {
 }
 
 impl Dataset {
-    /// Reads the run or dataset in `path`, on all CPUs.
+    /// Reads the run or dataset in `path`, on all CPUs. What has a seal must be what was sealed: a page
+    /// would show the seal beside other numbers.
     pub fn read(path: &Path) -> Result<Self, DatasetError> {
         let campaign_path = path.join("campaign.json");
         if !campaign_path.is_file() {
@@ -115,6 +119,13 @@ impl Dataset {
                 path: campaign_path,
                 found: campaign.schema,
             });
+        }
+        let seal = path
+            .canonicalize()
+            .ok()
+            .and_then(|dir| seal::read_seal(&dir));
+        if let Some(seal) = &seal {
+            seal::verify(path, seal)?;
         }
         let timings = folder::<TimingRecord>(path, "records")?;
         let (aa, timing): (Vec<_>, Vec<_>) = timings.into_iter().partition(|e| e.value.aa);
@@ -151,10 +162,7 @@ impl Dataset {
                 |v: &FitEvidence| (&v.head, v.operation),
             ),
             cells: optional(path, "cells.json")?,
-            seal: path
-                .canonicalize()
-                .ok()
-                .and_then(|dir| seal::read_seal(&dir)),
+            seal,
         })
     }
 

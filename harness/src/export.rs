@@ -15,6 +15,9 @@ pub enum ExportError {
     /// Somebody's tables are there already.
     #[error("`{}` is there already, and nothing was written: name another folder with --to, or say --overwrite", .0.display())]
     Exists(PathBuf),
+    /// The folder is in a run or dataset, which tables would break.
+    #[error("`{}` is in a run or dataset, whose files are sealed: name another folder with --to", .0.display())]
+    InDataset(PathBuf),
     /// The file system refuses.
     #[error(transparent)]
     Write(#[from] StoreError),

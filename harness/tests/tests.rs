@@ -27,6 +27,7 @@ mod readme;
 mod report;
 mod report_browser;
 mod run;
+mod sealed;
 mod study;
 mod support;
 mod zoo;

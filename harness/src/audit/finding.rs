@@ -43,8 +43,8 @@ impl Severity {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = match self.pointer.is_empty() {
-            true => self.file.clone(),
-            false => format!("{} {}", self.file, self.pointer),
+            true => printable(&self.file),
+            false => printable(&format!("{} {}", self.file, self.pointer)),
         };
         write!(f, "{}: {place}: {}", self.severity.word(), self.rule)?;
         if !self.expected.is_empty() || !self.found.is_empty() {
@@ -52,6 +52,15 @@ impl fmt::Display for Finding {
         }
         Ok(())
     }
+}
+
+/// A text of somebody else's for a terminal: one line, without control characters.
+pub fn printable(text: &str) -> String {
+    let shown = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(shown).collect()
 }
 
 /// Findings about one file, with what is common to them.

@@ -35,7 +35,7 @@ mod study;
 pub mod text;
 mod timing;
 
-pub use finding::{Finding, Findings, Severity};
+pub use finding::{printable, Finding, Findings, Severity};
 
 use crate::json::Value;
 use cross::Evidence;

@@ -77,10 +77,13 @@ fn shown(report: &Report, quiet: bool) -> String {
     };
     let seal = report.seal.as_deref().unwrap_or("no seal");
     text += &format!(
-        "{}: {verdict}\n  {} files, {} findings, seal {seal}\n",
-        report.dataset.display(),
+        "{}: {verdict}\n  {} files, {}, seal {seal}\n",
+        audit::printable(&report.dataset.display().to_string()),
         report.files,
-        report.findings.len()
+        match report.findings.len() {
+            1 => "1 finding".to_owned(),
+            n => format!("{n} findings"),
+        }
     );
     if let Some(signer) = &report.signer {
         text += &format!("  signed by {signer}\n");

@@ -29,6 +29,13 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     paths.extend(args.b.iter().cloned());
     let paths = named::resolve(&paths, global)?;
     let (a, rest) = paths.split_first().expect("A is required");
+    let real = |path: &Path| path.canonicalize().ok();
+    if let Some(same) = rest.iter().find(|b| real(b) == real(a)) {
+        return Err(Failure::request(format!(
+            "`{}` is named twice: name two datasets, or two runs of one system",
+            same.display()
+        )));
+    }
     let mut all = Vec::new();
     for b in rest {
         let (comparison, pages) = one(a, b, &templates).map_err(could_not)?;

@@ -28,7 +28,7 @@ pub struct Args {
 impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
         match error {
-            ExportError::Exists(_) => Failure::request(error),
+            ExportError::Exists(_) | ExportError::InDataset(_) => Failure::request(error),
             ExportError::Write(_) => Failure::could_not(error),
         }
     }
@@ -39,6 +39,9 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     let paths = super::named::resolve(std::slice::from_ref(&args.dataset), global)?;
     let dataset = Dataset::read(&paths[0]).map_err(Failure::could_not)?;
     let folder = args.to.clone().unwrap_or_else(|| folder_of(&paths[0]));
+    if is_in_dataset(&folder) {
+        return Err(ExportError::InDataset(folder).into());
+    }
     let files = export::write(&dataset, &folder, args.overwrite)?;
     match global.json {
         true => output::print_json(&files)?,
@@ -48,6 +51,18 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
         }
     }
     Ok(Outcome::Done)
+}
+
+/// Whether a folder, there or not, is a run or dataset or lies in one.
+fn is_in_dataset(folder: &Path) -> bool {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let there = absolute
+        .ancestors()
+        .find_map(|path| path.canonicalize().ok());
+    let chain = there.as_deref().unwrap_or(&absolute).ancestors();
+    chain
+        .into_iter()
+        .any(|path| path.join("campaign.json").exists())
 }
 
 /// Where the tables of a dataset go when nobody says: datasets of two systems may have one id.

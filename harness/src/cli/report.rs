@@ -4,7 +4,7 @@ use super::exit::{Failure, Outcome};
 use super::options::{Datasets, Global};
 use super::{compare, named, output};
 use crate::dataset::Dataset;
-use crate::report::templates::Templates;
+use crate::report::templates::{TemplateError, Templates};
 use crate::report::{self, check, png, site, PageFile, ReportError};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -48,7 +48,10 @@ struct Done {
 /// Renders the pages of every dataset, and the index of systems where any is published; under
 /// `--check` compares instead of writing.
 pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
-    let templates = Templates::new(args.templates.as_deref()).map_err(could_not)?;
+    let templates = Templates::new(args.templates.as_deref()).map_err(|error| match error {
+        TemplateError::NoTemplates(_) => Failure::request(error),
+        error => could_not(error),
+    })?;
     let paths = named::resolve(&args.datasets.datasets, global)?;
     let mut done = Done {
         pages: 0,

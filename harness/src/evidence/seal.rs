@@ -6,9 +6,10 @@
 //!
 //! `audit` verifies all of this with code of its own.
 
-use super::journal::{Journal, JournalError, JournalEvent, JOURNAL};
+use super::journal::{self, Journal, JournalError, JournalEvent, JOURNAL};
 use super::store::{self, StoreError};
 use crate::hash;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -48,6 +49,14 @@ pub enum SealError {
         line: usize,
         /// What is wrong with it.
         what: &'static str,
+    },
+    /// Files are not what was sealed.
+    #[error("`{}` is not what was sealed: {what}; `campaign audit` says more", .path.display())]
+    Broken {
+        /// The run or dataset.
+        path: PathBuf,
+        /// The first difference.
+        what: String,
     },
     /// Manifest or seal cannot be written.
     #[error(transparent)]
@@ -224,6 +233,38 @@ pub fn seal(dir: &Path, journal: &mut Journal) -> Result<String, SealError> {
 pub fn write_seal(dir: &Path, seal: &str) -> Result<(), SealError> {
     store::write_atomic(&seal_path(dir), format!("{seal}\n").as_bytes())?;
     Ok(())
+}
+
+/// Whether `seal` is that of what is there now: journal, manifest, and every covered file. What the files say
+/// is not looked at, which is the audit's work.
+pub fn verify(dir: &Path, seal: &str) -> Result<(), SealError> {
+    let broken = |what: String| SealError::Broken {
+        path: dir.to_owned(),
+        what,
+    };
+    let chain = journal::verify(&dir.join(JOURNAL)).map_err(|error| broken(error.to_string()))?;
+    let sealed = match chain.sealed() {
+        Some(sealed) if chain.last_sha256 == seal => sealed,
+        _ => {
+            return Err(broken(format!(
+                "its journal does not end in the seal {seal}"
+            )))
+        }
+    };
+    let path = dir.join(MANIFEST);
+    let text = std::fs::read(&path).map_err(|source| SealError::Read { path, source })?;
+    if hash::sha256(&text) != sealed {
+        return Err(broken(format!("{MANIFEST} is another one")));
+    }
+    let listed = BTreeSet::from_iter(parse_manifest(&String::from_utf8_lossy(&text))?);
+    let found = BTreeSet::from_iter(entries(dir)?);
+    match listed.symmetric_difference(&found).next() {
+        Some(entry) => Err(broken(format!(
+            "{} was changed, added or removed",
+            entry.path
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The seal beside a run or dataset; `None` where there is no such file or it holds something else.

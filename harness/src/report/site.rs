@@ -246,10 +246,13 @@ pub fn comparison_place(a: &Path, b: &Path) -> (PathBuf, Option<String>) {
             let folder = x.root.join(REPORTS).join(COMPARE);
             (folder, Some("../index.md".to_owned()))
         }
-        _ => {
-            let path = a.canonicalize().unwrap_or_else(|_| a.to_owned());
-            let beside = path.parent().unwrap_or(Path::new("."));
-            (beside.join(COMPARE), None)
+        // Beside the first that is a run: nothing but datasets belongs into the tree of the published ones.
+        (x, y) => {
+            let run = [(a, x), (b, y)].into_iter().find(|(_, at)| at.is_none());
+            let beside =
+                run.map(|(path, _)| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+            let folder = beside.as_deref().and_then(Path::parent);
+            (folder.unwrap_or(Path::new(".")).join(COMPARE), None)
         }
     }
 }

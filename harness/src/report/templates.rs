@@ -51,6 +51,9 @@ pub const BUILT_IN: [(&str, &str); 18] = [
 /// A template that cannot be read, or that cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
+    /// The folder has none of them.
+    #[error("`{}` holds no template: `campaign templates export DIR` writes the built-in ones there", .0.display())]
+    NoTemplates(PathBuf),
     /// A file of the user's folder.
     #[error("cannot read the template `{}`: `campaign templates export` writes the built-in ones", .path.display())]
     Read {
@@ -96,6 +99,12 @@ pub struct Templates {
 impl Templates {
     /// The built-in templates, each replaced by the file of that name in `folder` where there is one.
     pub fn new(folder: Option<&Path>) -> Result<Self, TemplateError> {
+        if let Some(folder) = folder {
+            let is_own = |(name, _): &(&str, &str)| folder.join(name).is_file();
+            if !BUILT_IN.iter().any(is_own) {
+                return Err(TemplateError::NoTemplates(folder.to_owned()));
+            }
+        }
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(syntax());

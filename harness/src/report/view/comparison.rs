@@ -194,7 +194,7 @@ impl Maker<'_> {
             let name = format!("noise floor, {}", floor.metric.name());
             let cells = [floor.a, floor.b].map(|value| {
                 Cell::or_missing(
-                    value.map(format::share),
+                    value.map(|ln: f64| format::share(ln.exp_m1())),
                     &mut self.notes,
                     "no operation was timed twice in this metric (no_noise_floor)",
                 )

@@ -340,7 +340,7 @@ fn noise_floor(dataset: &Dataset) -> Result<NoiseFloor, String> {
         metric: metric.name().to_owned(),
         ratio: format!("{:.4}", pair.ratio),
         interval: format!("{:.4} to {:.4}", pair.low, pair.high),
-        floor: format::share(stats::noise_floor(&pair)),
+        floor: format::share(stats::noise_floor(&pair).exp_m1()),
     })
 }
 

@@ -29,8 +29,10 @@ fn a_regression_between_two_runs_is_status_1_and_an_equal_run_is_not() {
         .args(["compare", "before", "after"])
         .assert()
         .code(1);
+    let again = folder.path().join("again");
+    testing::write(&trials(1.0).build(), &again).unwrap();
     campaign(folder.path())
-        .args(["compare", "before", "before"])
+        .args(["compare", "before", "again"])
         .assert()
         .success();
     campaign(folder.path())

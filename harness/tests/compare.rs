@@ -30,7 +30,7 @@ fn a_regression_between_two_runs_is_status_1_and_an_equal_run_is_not() {
         .assert()
         .code(1);
     let again = folder.path().join("again");
-    testing::write(&trials(1.0).build(), &again).unwrap();
+    crate::support::copy_tree(&folder.path().join("before"), &again, &[]);
     campaign(folder.path())
         .args(["compare", "before", "again"])
         .assert()

@@ -69,6 +69,9 @@ pub enum PublishError {
         /// Why not.
         why: &'static str,
     },
+    /// A study has no candidate pages, which a system's current dataset is asked for.
+    #[error("{}: a study does not become the current dataset of its system: leave --current out", .0.display())]
+    Study(PathBuf),
     /// Something is not done.
     #[error("{}: the run is incomplete, so nothing was published; finish it, or publish a part of it with --partial:{}", .path.display(), list(.what))]
     Incomplete {
@@ -213,6 +216,9 @@ fn allowed(request: &Request, campaign: &CampaignFile) -> Result<(), PublishErro
             why,
         })
     };
+    if request.current && campaign.study.is_some() {
+        return Err(PublishError::Study(request.run.to_owned()));
+    }
     match campaign.class {
         Class::Local => refuse(
             "local",

@@ -96,6 +96,9 @@ fn a_study_runs_from_source_to_a_published_page() {
     let end = campaign(&lab, &["--run", "runs/here-study-1", "--trials", "4"]).expect(2);
     assert!(end.stderr.contains("it is a run of another study"), "{end}");
 
+    let current = ["publish", "runs/here-study-1", "--current"];
+    let end = lab.campaign(&current).expect(2);
+    assert!(end.stderr.contains("leave --current out"), "{end}");
     lab.campaign(&[
         "publish",
         "runs/here-study-1",

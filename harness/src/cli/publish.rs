@@ -42,6 +42,7 @@ impl From<PublishError> for Failure {
             | PublishError::Manifest(_) => Failure::found(error),
             PublishError::NotSealed(_)
             | PublishError::Class { .. }
+            | PublishError::Study(_)
             | PublishError::Nothing(_)
             | PublishError::Place(PlaceError::Name(_)) => Failure::request(error),
             PublishError::Journal(_) | PublishError::Store(_) | PublishError::Place(_) => {

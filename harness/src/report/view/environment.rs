@@ -199,8 +199,9 @@ fn clock_text(arch: &str, cpu: &CpuFacts, volatile: &VolatileFacts) -> Option<St
             parts.push(format!("max {}", ghz(max)));
             parts.push(format!("governor {governor}"));
         }
+        // Whatever takes the CPU away during the loop of dependent additions makes the estimate smaller.
         (_, None, Some(hz)) => parts.push(format!(
-            "measured {}, set by firmware or hypervisor (no cpufreq interface)",
+            "measured {} or more, set by firmware or hypervisor (no cpufreq interface)",
             format::ghz(hz as f64)
         )),
         (_, None, None) => return None,
@@ -281,7 +282,7 @@ mod tests {
                 &VolatileFacts::default()
             )
             .unwrap(),
-            "measured 2.60 GHz, set by firmware or hypervisor (no cpufreq interface)"
+            "measured 2.60 GHz or more, set by firmware or hypervisor (no cpufreq interface)"
         );
         assert_eq!(clock_text("x86_64", &cpu(None, None, None), &intel), None);
     }

@@ -4,7 +4,7 @@
 //! the table is. Cells keep their text; what they say as numbers stands beside it.
 
 use super::context::Context;
-use super::dataset::{close, public, Imported};
+use super::dataset::{close, public, put, Imported};
 use super::derive::{plain, DerivedFile, SOURCE};
 use super::ImportError;
 use crate::audit::{files as plain_files, text};
@@ -71,18 +71,17 @@ pub fn import(
         &id.map_or_else(|| public(start), str::to_owned),
     )?;
     let workshop = place.workshop()?;
-    super::dataset::put(workshop.path(), TABLE, text.as_bytes())?;
-    let kept = vec![seal::Entry {
-        path: TABLE.to_owned(),
-        sha256: crate::hash::sha256(text.as_bytes()),
-    }];
+    let mut entries = vec![put(workshop.path(), TABLE, text.as_bytes())?];
+    for (path, bytes) in &files {
+        entries.push(put(workshop.path(), path, bytes)?);
+    }
     let stamp = Stamp {
         utc_us: text::utc_ns(&format!("{end}Z"))
             .and_then(|ns| i64::try_from(ns / 1000).ok())
             .ok_or_else(|| wrong(1, format!("`{end}` is no time")))?,
         monotonic_ns: 0,
     };
-    let seal = close(workshop.path(), &files, kept, TEXT, stamp)?;
+    let seal = close(workshop.path(), entries, TEXT, stamp)?;
     Ok(Imported {
         path: place.install(workshop, &seal, current)?,
         seal,

@@ -4,7 +4,7 @@
 //! function of its source, and two imports of one source have one seal.
 
 use super::context::Context;
-use super::derive::{self, DerivedFile, SOURCE};
+use super::derive::{self, SOURCE};
 use super::read::{self, Evidence};
 use super::ImportError;
 use crate::audit::{text, Severity};
@@ -44,18 +44,14 @@ pub fn import(
     // The name of the dataset may depend on the source, so the workshop is made for any.
     let workshop = Place::new(&config.root, system, "any")?.workshop()?;
     let written = Mutex::new(Vec::new());
+    let write = |path: &str, bytes: &[u8]| {
+        let entry = put(workshop.path(), path, bytes)?;
+        let mut written = written.lock().unwrap_or_else(|e| e.into_inner());
+        written.push(entry);
+        Ok::<(), StoreError>(())
+    };
     let keep = |path: &str, bytes: &[u8]| {
-        let below = format!("{SOURCE}/{path}");
-        put(workshop.path(), &below, bytes).map_err(|error| error.to_string())?;
-        let entry = seal::Entry {
-            path: below,
-            sha256: hash::sha256(bytes),
-        };
-        written
-            .lock()
-            .unwrap_or_else(|e| e.into_inner())
-            .push(entry);
-        Ok(())
+        write(&format!("{SOURCE}/{path}"), bytes).map_err(|error| error.to_string())
     };
     let (evidence, findings) = read::read(dir, &keep);
     let sound = !findings.iter().any(|f| f.severity == Severity::Error);
@@ -71,11 +67,13 @@ pub fn import(
             found: evidence.campaign.system_id,
         });
     }
-    let files = derive::files(&evidence, &Context::of(config, system, &evidence))?;
-    let kept = written.into_inner().unwrap_or_else(|e| e.into_inner());
-    let count = files.len() + kept.len();
-    let stamp = stamp(&evidence);
-    let seal = close(workshop.path(), &files, kept, derive::TEXT, stamp)?;
+    let context = Context::of(config, system, &evidence);
+    derive::each(&evidence, &context, &|(path, bytes)| {
+        Ok(write(&path, &bytes)?)
+    })?;
+    let entries = written.into_inner().unwrap_or_else(|e| e.into_inner());
+    let count = entries.len();
+    let seal = close(workshop.path(), entries, derive::TEXT, stamp(&evidence))?;
     let id = id.map_or_else(|| public(&evidence.campaign.started_utc), str::to_owned);
     Ok(Imported {
         path: Place::new(&config.root, system, &id)?.install(workshop, &seal, current)?,
@@ -99,22 +97,13 @@ fn stamp(evidence: &Evidence) -> Stamp {
     }
 }
 
-/// Writes files, manifest and journal of an import; `kept` are already there. Returns the seal.
+/// Writes manifest and journal of an import, whose files are there already. Returns the seal.
 pub(super) fn close(
     dir: &Path,
-    files: &[DerivedFile],
-    kept: Vec<seal::Entry>,
+    mut entries: Vec<seal::Entry>,
     text: &str,
     stamp: Stamp,
 ) -> Result<String, ImportError> {
-    let mut entries = kept;
-    for (path, bytes) in files {
-        put(dir, path, bytes)?;
-        entries.push(seal::Entry {
-            path: path.clone(),
-            sha256: hash::sha256(bytes),
-        });
-    }
     entries.sort();
     let manifest = seal::manifest_text(&entries);
     put(dir, MANIFEST, manifest.as_bytes())?;
@@ -133,15 +122,18 @@ pub(super) fn close(
     Ok(seal)
 }
 
-/// Writes one file; the whole is flushed when it is put in its place.
-pub(super) fn put(dir: &Path, path: &str, bytes: &[u8]) -> Result<(), StoreError> {
-    let path = dir.join(path);
+/// Writes one file, and returns its line of the manifest; the whole is flushed when it is put in its place.
+pub(super) fn put(dir: &Path, below: &str, bytes: &[u8]) -> Result<seal::Entry, StoreError> {
+    let path = dir.join(below);
     let write = || {
         std::fs::create_dir_all(path.parent().unwrap_or(dir))?;
         std::fs::write(&path, bytes)
     };
-    write().map_err(|source| StoreError::Write {
-        path: path.clone(),
-        source,
-    })
+    match write() {
+        Ok(()) => Ok(seal::Entry {
+            path: below.to_owned(),
+            sha256: hash::sha256(bytes),
+        }),
+        Err(source) => Err(StoreError::Write { path, source }),
+    }
 }

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 /// Source of every identity: the public campaign measured the submitters' reference code.
 const CODE: &str = "ref";
@@ -29,32 +30,36 @@ pub const TEXT: &str = "Evidence of the public NGCC performance campaign (its sc
 /// A file of the dataset: path, and bytes.
 pub type DerivedFile = (String, Vec<u8>);
 
-/// All files of the dataset but the source, the manifest and the journal.
+/// All files of the dataset but the source, the manifest and the journal, in the order of their paths.
 pub fn files(evidence: &Evidence, context: &Context) -> Result<Vec<DerivedFile>, ImportError> {
-    let maker = Maker::new(evidence)?;
-    let mut files = vec![
-        file("campaign.json", campaign(evidence, context, &maker)?)?,
-        file("build.json", build(evidence, &maker)?)?,
-        (ENVIRONMENT.to_owned(), maker.environment.clone()),
-    ];
-    for instance in evidence.build.instances.values() {
-        files.push(kat(evidence, instance, &maker)?);
-    }
-    let records: Result<Vec<DerivedFile>, ImportError> = evidence
-        .records
-        .par_iter()
-        .map(|(path, r)| record(evidence, path, r, &maker))
-        .collect();
-    let profiles: Result<Vec<DerivedFile>, ImportError> = evidence
-        .profiles
-        .par_iter()
-        .map(|(path, p)| profile(evidence, path, p, &maker))
-        .collect();
-    files.extend(records?);
-    files.extend(profiles?);
+    let files = Mutex::new(Vec::new());
+    each(evidence, context, &|file| {
+        files.lock().unwrap_or_else(|e| e.into_inner()).push(file);
+        Ok(())
+    })?;
+    let mut files = files.into_inner().unwrap_or_else(|e| e.into_inner());
     files.sort();
     Ok(files)
 }
+
+/// Gives each of these files to `take` as it is made, on all CPUs and in no order, so that a large
+/// dataset is never in memory as a whole.
+pub fn each(evidence: &Evidence, context: &Context, take: &Take) -> Result<(), ImportError> {
+    let maker = Maker::new(evidence)?;
+    take(file("campaign.json", campaign(evidence, context, &maker)?)?)?;
+    take(file("build.json", build(evidence, &maker)?)?)?;
+    take((ENVIRONMENT.to_owned(), maker.environment.clone()))?;
+    for instance in evidence.build.instances.values() {
+        take(kat(evidence, instance, &maker)?)?;
+    }
+    let records = evidence.records.par_iter();
+    records.try_for_each(|(path, r)| take(record(evidence, path, r, &maker)?))?;
+    let profiles = evidence.profiles.par_iter();
+    profiles.try_for_each(|(path, p)| take(profile(evidence, path, p, &maker)?))
+}
+
+/// What becomes of a file.
+pub type Take<'a> = dyn Fn(DerivedFile) -> Result<(), ImportError> + Sync + 'a;
 
 /// The only session.
 const ENVIRONMENT: &str = "environment/0.json";

@@ -243,7 +243,7 @@ fn grows(model: &FitModel) -> bool {
 }
 
 const NO_GROWTH: &str =
-    "no growth with the size is detectable: the 95% interval of the growth holds 0 (below_resolution)";
+    "the growth with the size cannot be told from 0: its 95% interval holds 0 (below_resolution)";
 
 /// The fitted models.
 pub fn models(data: &Data, notes: &mut Notes) -> Table {
@@ -474,7 +474,7 @@ fn growth(data: &Data, identity: &Identity, operation: Operation) -> Option<Stri
             fitted(rate, format::general3)
         ),
         None => format!(
-            "{label} {name}: no growth with the size of the message is detectable; the fixed cost is {fixed}, the farthest size is {worst} off it."
+            "{label} {name}: from these sizes a growth with the size of the message cannot be told from 0; the fixed cost is {fixed}, the farthest size is {worst} off it."
         ),
     })
 }

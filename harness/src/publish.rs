@@ -54,7 +54,7 @@ pub struct Published {
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
     /// No sealing line at the end of its journal.
-    #[error("{}: the run is not sealed; `campaign run` finishes and seals it", .0.display())]
+    #[error("{}: the run is not sealed; `campaign run --run {}` finishes and seals it", .0.display(), .0.display())]
     NotSealed(PathBuf),
     /// The seal file does not say what the journal says.
     #[error("{}: the seal beside the run is missing or not that of its journal: the run was changed after it was sealed", .0.display())]

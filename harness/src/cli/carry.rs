@@ -197,7 +197,7 @@ fn summary(done: &Done) -> String {
     let mut lines = Vec::new();
     lines.push(match (done.was_complete, &done.seal) {
         (true, _) => {
-            format!("{run} is complete already; nothing was done (--new starts another run)")
+            format!("{run} is complete already; nothing was done (--new starts another run, as after a change of sources)")
         }
         (false, Some(_)) => format!("{run} is complete and sealed"),
         (false, None) => format!("{run} can be continued: `campaign run` does the rest"),

@@ -434,14 +434,22 @@ fn compare(
     } else if let Some(digest) = wrong {
         (
             KatResult::Mismatch,
-            Some(format!("{}: the digest differs", digest.mode)),
+            Some(format!(
+                "{}: the digest differs: {} is expected, {} was found",
+                digest.mode,
+                digest.expected.as_deref().unwrap_or("none"),
+                digest.found.as_deref().unwrap_or("none")
+            )),
         )
     } else if of_timed.is_some() || whole {
         (KatResult::Pass, None)
     } else if published.is_empty() {
         (
             KatResult::Nokat,
-            Some("the manifest has no line for it".into()),
+            Some(match digests.iter().find_map(|d| d.found.as_deref()) {
+                Some(found) => format!("the manifest has no line for it; it would be {found}"),
+                None => "the manifest has no line for it".into(),
+            }),
         )
     } else {
         let text = "only the first records are published, and they are equal";

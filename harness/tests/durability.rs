@@ -377,6 +377,13 @@ fn a_worker_that_is_replaced_while_a_trial_runs_is_not_started() {
     let run = lab.run_dir(1);
     let mut running = lab.start(&arguments);
     until_a_trial_runs(&mut running, &run);
+    // Its line in the journal comes first, then the worker is looked at and started.
+    let is_started = || {
+        lab::processes_in(&run)
+            .iter()
+            .any(|p| p.contains("my worker"))
+    };
+    assert!(lab::wait_until(&mut running, is_started));
     // Something that would leave a trace, under the same name.
     let impostor = lab.path("impostor");
     let trace = lab.path("trace");

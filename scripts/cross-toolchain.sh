@@ -68,7 +68,7 @@ write_wrappers() {
 #!/bin/sh
 # Written by scripts/cross-toolchain.sh: the unpacked program with its libraries.
 here=\$(readlink -f -- "\$0")
-here=\${here%/bin/$name}/root
+here=\${here%/bin/$name}/unpacked
 for dir in "\$here"/usr/lib/*-linux-gnu "\$here"/lib/*-linux-gnu; do
     [ -d "\$dir" ] && path="\${path:+\$path:}\$dir"
 done
@@ -100,9 +100,9 @@ install_toolchain() {
     runtime=$(dependency libstd-rust-web-dev libstd-rust-web-)
     # shellcheck disable=SC2046 # one package a word
     fetch rustc-web "$runtime" libstd-rust-web-dev libstd-rust-web-dev:arm64 $(absent_libraries "$runtime")
-    mkdir -p -- "$WORK/root"
-    for deb in "$WORK"/debs/*.deb; do dpkg-deb -x "$deb" "$WORK/root"; done
-    rm -rf -- "$WORK/root/usr/share/doc" "$WORK/root/usr/share/man"
+    mkdir -p -- "$WORK/unpacked"
+    for deb in "$WORK"/debs/*.deb; do dpkg-deb -x "$deb" "$WORK/unpacked"; done
+    rm -rf -- "$WORK/unpacked/usr/share/doc" "$WORK/unpacked/usr/share/man"
     close_view
     write_wrappers
     printf '%s\n' "$version" >"$WORK/VERSION"

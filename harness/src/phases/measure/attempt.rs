@@ -1,7 +1,10 @@
 //! One attempt: what a worker's answer becomes in a record.
 
-use crate::evidence::{Attempt, Exit};
-use crate::phases::context::{is_own_failure, PhaseError};
+use super::disturb::{self, Normal, Outside};
+use super::record::{self, Rules};
+use super::slots;
+use crate::evidence::{Attempt, Exit, TimingRecord};
+use crate::phases::context::{is_own_failure, Context, PhaseError};
 use crate::process::End;
 use crate::worker::{Answer, Ending};
 use protocol::{Body, FailureCode, Measured};
@@ -51,7 +54,7 @@ fn ending(answer: &Answer, measured: bool) -> Result<(Exit, Option<String>), Pha
             (Exit::Interrupted, Some(text.clone()))
         }
         Ending::Crash(text) => (Exit::Crash, Some(text.clone())),
-        Ending::Interrupted => (Exit::Interrupted, Some(super::slots::CUT_OFF.into())),
+        Ending::Interrupted => (Exit::Interrupted, Some(slots::CUT_OFF.into())),
         Ending::Failed(failure) if is_own_failure(failure.code) => {
             return Err(PhaseError::WorkerFailed {
                 code: failure.code,
@@ -78,12 +81,41 @@ fn exit(code: FailureCode) -> Exit {
     }
 }
 
+/// An attempt that was measured with what disturbed it, held against its record: one that counted with
+/// another source does not count, nor one whose count is refused, unless it is the last of the slot; that
+/// one gives its time alone.
+pub fn judge(
+    context: &Context,
+    rules: &Rules,
+    record: &TimingRecord,
+    trial: u32,
+    mut attempt: Attempt,
+    (measured, outside): (&Measured, Outside),
+) -> Attempt {
+    let normal = Normal {
+        limits: &context.plan.disturbed,
+        clock_hz: rules.clock_hz,
+        minor_faults: record::reference_faults(record, trial),
+    };
+    attempt.flags = disturb::flags(measured, outside, normal);
+    if record::changes_source(record, measured) {
+        attempt.exit = Exit::Interrupted;
+        attempt.detail = Some("it counted with another source than the record's".into());
+    } else if let Some(why) = refused(measured, rules.clock_hz) {
+        attempt = without_count(attempt, why);
+        if !slots::last_try(&record.trials[trial as usize]) {
+            attempt.exit = Exit::Interrupted;
+        }
+    }
+    attempt
+}
+
 /// Core clock that no processor reaches, hertz: counts above it are wrong where the clock is not known.
 const IMPOSSIBLE_HZ: f64 = 1e10;
 
 /// Why the count of an attempt cannot be used although its time can: the readings around the loop
 /// contradict each other, or there are more cycles than twice the clock gives.
-pub fn refused(measured: &Measured, clock_hz: Option<f64>) -> Option<String> {
+fn refused(measured: &Measured, clock_hz: Option<f64>) -> Option<String> {
     if let Some(why) = &measured.count_refused {
         return Some(why.clone());
     }
@@ -100,7 +132,7 @@ pub fn refused(measured: &Measured, clock_hz: Option<f64>) -> Option<String> {
 }
 
 /// The attempt with its time and without its count.
-pub fn without_count(attempt: Attempt, why: String) -> Attempt {
+pub(super) fn without_count(attempt: Attempt, why: String) -> Attempt {
     Attempt {
         cycles: None,
         ticks: None,

@@ -1,7 +1,8 @@
 //! The measure phase: every trial a fresh worker, all operations interleaved, one record each.
 //!
 //! [`order`] says what comes when and on which CPU, [`item`] what a record needs, [`attempt`] what an
-//! answer becomes, [`disturb`] what disturbed it, [`slots`] which attempt counts, [`record`] what the
+//! answer becomes, [`disturb`] what disturbed it, [`slots`] which attempt counts, [`trials`] runs
+//! them all, [`record`] what the
 //! record makes of it. The record is rewritten after each attempt, so that nothing measured is lost.
 //!
 //! Under emulation an operation is run once to see that it works; no time is recorded.
@@ -12,20 +13,22 @@ pub(super) mod item;
 pub(super) mod order;
 pub(super) mod record;
 pub(super) mod slots;
+pub(super) mod trials;
 
 use super::context::{Context, PhaseError};
 use super::{inputs, together, Lane};
-use crate::evidence::journal::JournalEvent;
-use crate::evidence::{Exit, Reason, ReasonCode, Status};
+use crate::evidence::{Exit, Reason, ReasonCode, Status, TimingRecord};
 use crate::host::facts::{self, Root};
 use crate::progress::{Event, StepEnd};
+use crate::select::Row;
 use crate::worker::{Answer, Job};
-use disturb::{Normal, Outside};
+use disturb::Outside;
 use item::Item;
-use order::Slot;
 use protocol::{MeasureTask, Measured, Task};
+use std::cell::Ref;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
+use trials::Timed;
 
 /// Name of the phase.
 pub const NAME: &str = "measure";
@@ -38,8 +41,9 @@ pub async fn run(context: &Context<'_>) -> Result<(), PhaseError> {
     if context.is_emulated() {
         functional(context, &items).await?;
     } else {
-        give_cpus(context, &mut items);
-        measure(context, &items).await?;
+        trials::give_cpus(context, &mut items);
+        let attempt = async |item: &Item<'_>, trial| run_attempt(context, item, trial).await;
+        trials::run(context, NAME, &items, attempt).await?;
     }
     context.progress.event(Event::End {
         phase: NAME,
@@ -48,128 +52,48 @@ pub async fn run(context: &Context<'_>) -> Result<(), PhaseError> {
     Ok(())
 }
 
-/// All operations of an instance on one CPU, the load spread; who has begun keeps his.
-fn give_cpus(context: &Context, items: &mut [Item]) {
-    let mut costs: BTreeMap<String, f64> = BTreeMap::new();
-    let mut fixed = BTreeMap::new();
-    for item in items.iter() {
-        let group = item.row.identity.subject();
-        let trials = f64::from(context.plan.trials);
-        *costs.entry(group.clone()).or_default() += trials * item.attempt_s();
-        if let Some(cpu) = item.record.borrow().cpu {
-            fixed.insert(group, cpu);
-        }
+impl Timed for Item<'_> {
+    fn name(&self) -> String {
+        self.key()
     }
-    let assigned = order::assign(&costs, &fixed, &context.cpus);
-    for item in items {
-        if let Some(&cpu) = assigned.get(&item.row.identity.subject()) {
-            item.cpu = cpu;
-            item.rules.clock_hz = context.clock_hz.get(&cpu).copied();
-            item.rules.no_cycles = context.no_cycles.get(&cpu).cloned();
-        }
-    }
-}
 
-async fn measure(context: &Context<'_>, items: &[Item<'_>]) -> Result<(), PhaseError> {
-    let listed: Vec<order::Item> = items
-        .iter()
-        .map(|item| order::Item {
-            key: item.key(),
-            trials: item.record.borrow().plan.trials,
-            deferred: item.row.deferred,
-        })
-        .collect();
-    let seed = context.book.directory().order_seed();
-    let slots: Vec<Slot> = order::schedule(seed, &listed)
-        .into_iter()
-        .filter(|slot| is_open(&items[slot.item], slot.trial))
-        .collect();
-    let planned: f64 = slots.iter().map(|slot| items[slot.item].attempt_s()).sum();
-    context.progress.event(Event::Begin {
-        phase: NAME,
-        steps: slots.len(),
-        planned: Duration::from_secs_f64(planned / context.cpus.len() as f64),
-    });
-    let cpus: Vec<u32> = {
-        let mut cpus: Vec<u32> = items.iter().map(|item| item.cpu).collect();
-        cpus.sort();
-        cpus.dedup();
-        cpus
-    };
-    let slots = &slots;
-    // One lane that cannot go on ends the others after their attempt.
-    let halt = &std::cell::Cell::new(false);
-    let lanes = cpus.into_iter().map(|cpu| -> Lane<'_> {
-        Box::pin(async move {
-            for slot in slots.iter().filter(|slot| items[slot.item].cpu == cpu) {
-                if halt.get() {
-                    break;
-                }
-                let end = run_slot(context, &items[slot.item], slot.trial).await;
-                halt.set(halt.get() || end.is_err());
-                end?;
-            }
-            Ok(())
-        })
-    });
-    for end in together::all(lanes.collect()).await {
-        end?;
+    fn file(&self) -> String {
+        self.file.clone()
     }
-    Ok(())
-}
 
-fn is_open(item: &Item, trial: u32) -> bool {
-    let record = item.record.borrow();
-    record.head.status == Status::Partial
-        && slots::is_open(&record.trials[trial as usize], item.rules.repeats)
-}
-
-/// All attempts that a slot needs.
-async fn run_slot(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Result<(), PhaseError> {
-    while is_open(item, trial) {
-        if context.stop.is_requested() {
-            return Err(PhaseError::Interrupted);
-        }
-        say_retry(context, item, trial)?;
-        run_attempt(context, item, trial).await?;
+    fn row(&self) -> &Row {
+        self.row
     }
-    let record = item.record.borrow();
-    let text = record.head.reason.as_ref().map(|r| r.text.clone());
-    context.progress.event(Event::Step {
-        label: &item.key(),
-        planned: Duration::from_secs_f64(item.attempt_s() / context.cpus.len() as f64),
-        end: match (record.head.status, &text) {
-            (Status::Failed, Some(text)) => StepEnd::Bad(text),
-            (Status::Complete, _) => StepEnd::Good("measured"),
-            _ => StepEnd::Silent,
-        },
-    });
-    Ok(())
-}
 
-/// A line in the journal when a disturbed attempt is about to be repeated.
-fn say_retry(context: &Context, item: &Item, trial: u32) -> Result<(), PhaseError> {
-    let record = item.record.borrow();
-    let last = record.trials[trial as usize].attempts.last();
-    if let Some(last) = last.filter(|a| a.exit == Exit::Ok) {
-        context.book.log(JournalEvent::Retry {
-            record: item.file.clone(),
-            trial,
-            flags: last.flags.iter().map(|flag| flag.name.clone()).collect(),
-        })?;
+    fn cpu(&self) -> u32 {
+        self.cpu
     }
-    Ok(())
+
+    fn set_cpu(&mut self, cpu: u32) {
+        self.cpu = cpu;
+    }
+
+    fn rules(&self) -> &record::Rules {
+        &self.rules
+    }
+
+    fn rules_mut(&mut self) -> &mut record::Rules {
+        &mut self.rules
+    }
+
+    fn attempt_s(&self) -> f64 {
+        Item::attempt_s(self)
+    }
+
+    fn record(&self) -> Ref<'_, TimingRecord> {
+        self.record.borrow()
+    }
 }
 
 /// One fresh worker for one slot, and the record rewritten.
 async fn run_attempt(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Result<(), PhaseError> {
     let task = task(context, item, trial, Some(item.cpu)).await?;
-    let attempt_number = item.record.borrow().trials[trial as usize].attempts.len();
-    context.book.log(JournalEvent::AttemptBegun {
-        record: item.file.clone(),
-        trial,
-        attempt: attempt_number as u32,
-    })?;
+    trials::say_begun(context, item, trial)?;
     let root = Root::default();
     let before = Seen::of(&root, context, item.cpu);
     let answer = ask(context, item, task, Some(item.cpu)).await?;
@@ -178,21 +102,14 @@ async fn run_attempt(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Resu
     let (mut attempt, measured) = attempt::of(&answer, context.session(), attempt::of_measure)?;
     attempt.steal = outside.steal;
     if let Some(measured) = measured {
-        let normal = Normal {
-            limits: &context.plan.disturbed,
-            clock_hz: item.rules.clock_hz,
-            minor_faults: record::reference_faults(&record, trial),
-        };
-        attempt.flags = disturb::flags(measured, outside, normal);
-        if record::changes_source(&record, measured) {
-            attempt.exit = Exit::Interrupted;
-            attempt.detail = Some("it counted with another source than the record's".into());
-        } else if let Some(why) = attempt::refused(measured, item.rules.clock_hz) {
-            attempt = attempt::without_count(attempt, why);
-            if !slots::last_try(&record.trials[trial as usize]) {
-                attempt.exit = Exit::Interrupted;
-            }
-        }
+        attempt = attempt::judge(
+            context,
+            &item.rules,
+            &record,
+            trial,
+            attempt,
+            (measured, outside),
+        );
     }
     let was_interrupted = attempt.detail.as_deref() == Some(slots::CUT_OFF);
     record.cpu = Some(item.cpu);

@@ -11,17 +11,15 @@ mod point;
 mod record;
 
 use super::context::{Context, PhaseError};
+use super::inputs;
 use super::measure::attempt;
-use super::measure::disturb::{self, Normal};
-use super::measure::order::{self, Slot};
 use super::measure::record as timing;
 use super::measure::slots;
+use super::measure::trials::{self, Timed};
 use super::measure::Seen;
-use super::{inputs, together, Lane};
-use crate::evidence::journal::JournalEvent;
-use crate::evidence::{Attempt, BuildFile, Exit, Head, Status, StudyIo, StudyRecord};
+use crate::evidence::{Attempt, BuildFile, Exit, Head, StudyIo, StudyRecord, TimingRecord};
 use crate::host::facts::Root;
-use crate::progress::{Event, StepEnd};
+use crate::progress::Event;
 use crate::select::Row;
 use crate::worker::{Answer, Job};
 use message::{Message, Messages};
@@ -29,7 +27,7 @@ use point::Point;
 use protocol::{
     Body, FailureCode, MeasureTask, Measured, Operation, StudyOutcome, StudyTask, Task, FILE_FD,
 };
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -55,14 +53,20 @@ pub async fn run(context: &Context<'_>) -> Result<(), PhaseError> {
     for &key in &open {
         points.extend(point::point(context, &build, settings, &messages, key)?);
     }
-    give_cpus(context, &mut points);
+    trials::give_cpus(context, &mut points);
     let signatures = Signatures::default();
     for &key in &keys {
         if let Some(known) = context.book.read::<StudyRecord>(&key.file())? {
             signatures.take_over(&known.value);
         }
     }
-    measure(context, &points, &messages, &signatures).await?;
+    let work = Work {
+        context,
+        messages: &messages,
+        signatures: &signatures,
+    };
+    let attempt = async |point: &Point<'_>, trial| run_attempt(&work, point, trial).await;
+    trials::run(context, NAME, &points, attempt).await?;
     drop(messages);
     fit::write(context, &build, settings)?;
     context.progress.event(Event::End {
@@ -89,27 +93,6 @@ pub fn heads(
         .collect()
 }
 
-/// All points of an instance on one CPU, the load spread; who has begun keeps his.
-fn give_cpus(context: &Context, points: &mut [Point]) {
-    let mut costs: BTreeMap<String, f64> = BTreeMap::new();
-    let mut fixed = BTreeMap::new();
-    for point in points.iter() {
-        let group = point.key.row.identity.subject();
-        *costs.entry(group.clone()).or_default() += point.attempt_s();
-        if let Some(cpu) = point.record.borrow().timing.cpu {
-            fixed.insert(group, cpu);
-        }
-    }
-    let assigned = order::assign(&costs, &fixed, &context.cpus);
-    for point in points {
-        if let Some(&cpu) = assigned.get(&point.key.row.identity.subject()) {
-            point.cpu = cpu;
-            point.rules.clock_hz = context.clock_hz.get(&cpu).copied();
-            point.rules.no_cycles = context.no_cycles.get(&cpu).cloned();
-        }
-    }
-}
-
 /// What attempts of one run work with.
 struct Work<'a> {
     context: &'a Context<'a>,
@@ -117,101 +100,42 @@ struct Work<'a> {
     signatures: &'a Signatures,
 }
 
-async fn measure(
-    context: &Context<'_>,
-    points: &[Point<'_>],
-    messages: &Messages,
-    signatures: &Signatures,
-) -> Result<(), PhaseError> {
-    let listed: Vec<order::Item> = points
-        .iter()
-        .map(|point| order::Item {
-            key: point.key.name(),
-            trials: point.record.borrow().timing.plan.trials,
-            deferred: point.key.row.deferred,
-        })
-        .collect();
-    let slots: Vec<Slot> = order::schedule(context.book.directory().order_seed(), &listed)
-        .into_iter()
-        .filter(|slot| is_open(&points[slot.item], slot.trial))
-        .collect();
-    let planned: f64 = slots.iter().map(|slot| points[slot.item].attempt_s()).sum();
-    context.progress.event(Event::Begin {
-        phase: NAME,
-        steps: slots.len(),
-        planned: Duration::from_secs_f64(planned / context.cpus.len() as f64),
-    });
-    let cpus: BTreeSet<u32> = points.iter().map(|point| point.cpu).collect();
-    let work = &Work {
-        context,
-        messages,
-        signatures,
-    };
-    let slots = &slots;
-    // One lane that cannot go on ends the others after their attempt.
-    let halt = &std::cell::Cell::new(false);
-    let lanes = cpus.into_iter().map(|cpu| -> Lane<'_> {
-        Box::pin(async move {
-            for slot in slots.iter().filter(|slot| points[slot.item].cpu == cpu) {
-                if halt.get() {
-                    break;
-                }
-                let end = run_slot(work, &points[slot.item], slot.trial).await;
-                halt.set(halt.get() || end.is_err());
-                end?;
-            }
-            Ok(())
-        })
-    });
-    for end in together::all(lanes.collect()).await {
-        end?;
+impl Timed for Point<'_> {
+    fn name(&self) -> String {
+        self.key.name()
     }
-    Ok(())
-}
 
-fn is_open(point: &Point, trial: u32) -> bool {
-    let record = point.record.borrow();
-    record.timing.head.status == Status::Partial
-        && slots::is_open(&record.timing.trials[trial as usize], point.rules.repeats)
-}
-
-/// All attempts that a slot needs.
-async fn run_slot(work: &Work<'_>, point: &Point<'_>, trial: u32) -> Result<(), PhaseError> {
-    let context = work.context;
-    while is_open(point, trial) {
-        if context.stop.is_requested() {
-            return Err(PhaseError::Interrupted);
-        }
-        say_retry(context, point, trial)?;
-        run_attempt(work, point, trial).await?;
+    fn file(&self) -> String {
+        self.key.file()
     }
-    let record = point.record.borrow();
-    let head = &record.timing.head;
-    let text = head.reason.as_ref().map(|r| r.text.clone());
-    context.progress.event(Event::Step {
-        label: &point.key.name(),
-        planned: Duration::from_secs_f64(point.attempt_s() / context.cpus.len() as f64),
-        end: match (head.status, &text) {
-            (Status::Failed, Some(text)) => StepEnd::Bad(text),
-            (Status::Complete, _) => StepEnd::Good("measured"),
-            _ => StepEnd::Silent,
-        },
-    });
-    Ok(())
-}
 
-/// A line in the journal when a disturbed attempt is about to be repeated.
-fn say_retry(context: &Context, point: &Point, trial: u32) -> Result<(), PhaseError> {
-    let record = point.record.borrow();
-    let last = record.timing.trials[trial as usize].attempts.last();
-    if let Some(last) = last.filter(|a| a.exit == Exit::Ok) {
-        context.book.log(JournalEvent::Retry {
-            record: point.key.file(),
-            trial,
-            flags: last.flags.iter().map(|flag| flag.name.clone()).collect(),
-        })?;
+    fn row(&self) -> &Row {
+        self.key.row
     }
-    Ok(())
+
+    fn cpu(&self) -> u32 {
+        self.cpu
+    }
+
+    fn set_cpu(&mut self, cpu: u32) {
+        self.cpu = cpu;
+    }
+
+    fn rules(&self) -> &timing::Rules {
+        &self.rules
+    }
+
+    fn rules_mut(&mut self) -> &mut timing::Rules {
+        &mut self.rules
+    }
+
+    fn attempt_s(&self) -> f64 {
+        Point::attempt_s(self)
+    }
+
+    fn record(&self) -> Ref<'_, TimingRecord> {
+        Ref::map(self.record.borrow(), |record| &record.timing)
+    }
 }
 
 /// One fresh worker for one slot, and the record rewritten.
@@ -219,14 +143,7 @@ async fn run_attempt(work: &Work<'_>, point: &Point<'_>, trial: u32) -> Result<(
     let context = work.context;
     let message = &work.messages[&point.key.size_bytes];
     let task = task(context, point, trial, message).await?;
-    let number = point.record.borrow().timing.trials[trial as usize]
-        .attempts
-        .len();
-    context.book.log(JournalEvent::AttemptBegun {
-        record: point.key.file(),
-        trial,
-        attempt: number as u32,
-    })?;
+    trials::say_begun(context, point, trial)?;
     let root = Root::default();
     let before = Seen::of(&root, context, point.cpu);
     let limit = point.record.borrow().timing.plan.timeout_s;
@@ -245,16 +162,8 @@ async fn run_attempt(work: &Work<'_>, point: &Point<'_>, trial: u32) -> Result<(
     attempt.steal = outside.steal;
     let mut record = point.record.borrow_mut();
     if let Some(outcome) = outcome {
-        let normal = Normal {
-            limits: &context.plan.disturbed,
-            clock_hz: point.rules.clock_hz,
-            minor_faults: timing::reference_faults(&record.timing, trial),
-        };
-        attempt.flags = disturb::flags(&outcome.measured, outside, normal);
-        if timing::changes_source(&record.timing, &outcome.measured) {
-            attempt.exit = Exit::Interrupted;
-            attempt.detail = Some("it counted with another source than the record's".into());
-        }
+        let seen = (&outcome.measured, outside);
+        attempt = attempt::judge(context, &point.rules, &record.timing, trial, attempt, seen);
         if let Some(text) = work
             .signatures
             .differs(&record, trial, &record::io(outcome))

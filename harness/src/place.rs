@@ -106,7 +106,7 @@ impl Place {
             false => rustix::fs::rename(workshop.keep(), &path).map_err(failed)?,
         }
         flush(&self.folder)?;
-        store::write_atomic(&seal::seal_path(&path), format!("{seal}\n").as_bytes())?;
+        seal::write_seal(&path, seal)?;
         if current {
             let text = format!("{}\n", self.id);
             store::write_atomic(&self.folder.join(CURRENT), text.as_bytes())?;

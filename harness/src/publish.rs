@@ -161,9 +161,9 @@ pub fn publish(request: &Request) -> Result<Published, PublishError> {
 
 /// The whole has the seal of its run, and the signature of that with it; a part has neither.
 fn carry_signature(request: &Request, part: &Part, to: &Path) -> Result<(), StoreError> {
-    let (from, to) = (signature::path(&plain(request.run)), signature::path(to));
+    let (from, to) = (signature::path(request.run), signature::path(to));
     match std::fs::read(&from) {
-        Ok(bytes) if !part.subset => store::write_atomic(&to, &bytes).map(|_| ()),
+        Ok(bytes) if !part.subset => store::write_atomic(&to, &bytes),
         // An older dataset of the same id may have left one.
         _ => match std::fs::remove_file(&to) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
@@ -197,15 +197,10 @@ fn sealed(run: &Path) -> Result<Chain, PublishError> {
     if chain.sealed().is_none() {
         return Err(PublishError::NotSealed(run.to_owned()));
     }
-    match seal::read_seal(&plain(run)) {
+    match seal::read_seal(run) {
         Some(seal) if seal == chain.last_sha256 => Ok(chain),
         _ => Err(PublishError::Seal(run.to_owned())),
     }
-}
-
-/// The path without a slash at its end, which would be part of the seal's name.
-fn plain(run: &Path) -> PathBuf {
-    run.components().collect()
 }
 
 fn allowed(request: &Request, campaign: &CampaignFile) -> Result<(), PublishError> {

@@ -49,33 +49,31 @@ pub fn path(dir: &Path) -> PathBuf {
 
 /// Signs the seal of a sealed run or dataset with an SSH key; returns the path of the signature.
 pub fn sign(dir: &Path, key: &Path) -> Result<PathBuf, SignatureError> {
-    let dir: PathBuf = dir.components().collect();
     let chain = journal::verify(&dir.join(JOURNAL))?;
-    let sealed = chain.sealed().is_some() && read_seal(&dir) == Some(chain.last_sha256.clone());
+    let sealed = chain.sealed().is_some() && read_seal(dir) == Some(chain.last_sha256.clone());
     if !sealed {
-        return Err(SignatureError::NotSealed(dir));
+        return Err(SignatureError::NotSealed(dir.to_owned()));
     }
     let command = Command::new(PROGRAM)
         .args(["-Y", "sign", "-n", NAMESPACE, "-f"])
         .arg(key);
-    let outcome = ask(command, &text(&dir)?);
+    let outcome = ask(command, &text(dir)?);
     if !outcome.end.is_success() || outcome.stdout.bytes() == 0 {
         return Err(refused("sign", &outcome));
     }
-    let path = path(&dir);
+    let path = path(dir);
     store::write_atomic(&path, outcome.stdout.head())?;
     Ok(path)
 }
 
 /// Checks the signature of a seal; returns the allowed signer whose it is.
 pub fn verify(dir: &Path, allowed: &Path) -> Result<String, SignatureError> {
-    let dir: PathBuf = dir.components().collect();
-    let signature = path(&dir);
+    let signature = path(dir);
     if !signature.is_file() {
-        return Err(SignatureError::NotSigned(dir));
+        return Err(SignatureError::NotSigned(dir.to_owned()));
     }
     let with = |command: Command| command.arg("-f").arg(allowed).arg("-s").arg(&signature);
-    let seal = text(&dir)?;
+    let seal = text(dir)?;
     let found = ask(
         with(Command::new(PROGRAM).args(["-Y", "find-principals"])),
         &[],

@@ -773,9 +773,7 @@ fn three_passes(ticks: u64) -> ProfilePasses {
 
 /// Writes a dataset as a run directory, so that it can be read again.
 pub fn write(dataset: &Dataset, folder: &Path) -> Result<(), store::StoreError> {
-    let put = |file: &str, value: serde_json::Value| {
-        store::write_json(&folder.join(file), &value).map(|_| ())
-    };
+    let put = |file: &str, value: serde_json::Value| store::write_json(&folder.join(file), &value);
     let json = |value: Result<serde_json::Value, serde_json::Error>| {
         value.expect("evidence types serialise")
     };

@@ -320,13 +320,13 @@ fn deliver_library(product: &Product, run_dir: &Path) -> Result<BuiltLibrary, Bu
         source,
     })?;
     if !hash::sha256_file(&path).is_ok_and(|there| there == product.sha256) {
-        let written = store::write_atomic(&path, &bytes)?;
-        if written != product.sha256 {
+        if hash::sha256(&bytes) != product.sha256 {
             return Err(BuildError::Cache {
                 path: product.path.clone(),
-                source: std::io::Error::other("it changed while it was copied"),
+                source: std::io::Error::other("it changed after it was linked"),
             });
         }
+        store::write_atomic(&path, &bytes)?;
     }
     Ok(BuiltLibrary {
         file,

@@ -36,9 +36,11 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
             same.display()
         )));
     }
+    let of_a = Dataset::read(a).map_err(could_not)?;
     let mut all = Vec::new();
     for b in rest {
-        let (comparison, pages) = one(a, b, &templates).map_err(could_not)?;
+        let of_b = Dataset::read(b).map_err(could_not)?;
+        let (comparison, pages) = one([a, b], [&of_a, &of_b], &templates).map_err(could_not)?;
         let (folder, _) = site::comparison_place(a, b);
         let written = report::write(&folder, &pages).map_err(could_not)?;
         if !global.json {
@@ -64,26 +66,25 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     Ok(Outcome::found(all.iter().any(Comparison::found_anything)))
 }
 
-/// A comparison and its files.
+/// A comparison of two datasets and its files.
 pub(super) fn one(
-    a: &Path,
-    b: &Path,
+    [a, b]: [&Path; 2],
+    datasets: [&Dataset; 2],
     templates: &Templates,
 ) -> Result<(Comparison, Vec<PageFile>), ReportError> {
-    let datasets = [Dataset::read(a)?, Dataset::read(b)?];
     let [a_name, b_name] = [site::name_of(a), site::name_of(b)];
     let named = datasets
         .iter()
         .find_map(|d| d.campaign.reference_instance.clone());
     let reference: Option<Identity> = named.or_else(|| REFERENCE.parse().ok());
     let comparison = compare(
-        &datasets[0],
-        &datasets[1],
+        datasets[0],
+        datasets[1],
         [&a_name, &b_name],
         reference.as_ref(),
     );
     let (_, home) = site::comparison_place(a, b);
-    let pages = render_comparison(&comparison, [&datasets[0], &datasets[1]], home, templates)?;
+    let pages = render_comparison(&comparison, datasets, home, templates)?;
     Ok((comparison, pages))
 }
 

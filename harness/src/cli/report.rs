@@ -109,7 +109,10 @@ fn comparisons(
         .into_iter()
         .filter_map(|(_, paths)| paths)
     {
-        pages.extend(compare::one(&a, &b, templates).map_err(could_not)?.1);
+        let read = |path| Dataset::read(path).map_err(ReportError::from);
+        let datasets = [&read(&a).map_err(could_not)?, &read(&b).map_err(could_not)?];
+        let (_, files) = compare::one([&a, &b], datasets, templates).map_err(could_not)?;
+        pages.extend(files);
     }
     if pages.is_empty() && !folder.is_dir() {
         return Ok(());

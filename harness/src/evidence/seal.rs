@@ -9,8 +9,8 @@
 use super::journal::{self, Journal, JournalError, JournalEvent, JOURNAL};
 use super::store::{self, StoreError};
 use crate::hash;
+use rayon::prelude::*;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -138,7 +138,7 @@ pub fn entries(dir: &Path) -> Result<Vec<Entry>, SealError> {
 /// Digests of all files below a folder but what `without` names at its top.
 pub fn entries_of(dir: &Path, without: &[&str]) -> Result<Vec<Entry>, SealError> {
     files(dir, without)?
-        .into_iter()
+        .into_par_iter()
         .map(|path| {
             let file = dir.join(&path);
             match hash::sha256_file(&file) {
@@ -211,7 +211,9 @@ fn entry(line: &str) -> Result<Entry, &'static str> {
 
 /// Where the seal of a run or dataset lies: beside it.
 pub fn seal_path(dir: &Path) -> PathBuf {
-    let mut name = OsString::from(dir.as_os_str());
+    // A slash at the end would become part of the name.
+    let dir: PathBuf = dir.components().collect();
+    let mut name = dir.into_os_string();
     name.push(".seal");
     PathBuf::from(name)
 }
@@ -230,9 +232,8 @@ pub fn seal(dir: &Path, journal: &mut Journal) -> Result<String, SealError> {
 }
 
 /// Writes the seal file; alone only for a run that was killed right after its sealing line.
-pub fn write_seal(dir: &Path, seal: &str) -> Result<(), SealError> {
-    store::write_atomic(&seal_path(dir), format!("{seal}\n").as_bytes())?;
-    Ok(())
+pub fn write_seal(dir: &Path, seal: &str) -> Result<(), StoreError> {
+    store::write_atomic(&seal_path(dir), format!("{seal}\n").as_bytes())
 }
 
 /// Whether `seal` is that of what is there now: journal, manifest, and every covered file. What the files say

@@ -31,6 +31,15 @@ pub struct StudySettings {
 }
 
 impl StudySettings {
+    /// Modes in which an operation is measured. Key generation takes no message: it is measured once, with
+    /// the file mapped and untouched.
+    pub fn modes_of(&self, operation: Operation) -> Vec<StudyMode> {
+        match operation {
+            Operation::Keygen => vec![StudyMode::Mmap],
+            _ => self.modes.clone(),
+        }
+    }
+
     /// What tells two studies apart, in a line.
     pub fn describe(&self) -> String {
         let sizes: Vec<String> = self.sizes.iter().map(|&s| Size(s).to_string()).collect();

@@ -219,6 +219,11 @@ impl Attempt {
     pub fn seconds(&self) -> f64 {
         self.nanoseconds as f64 / 1e9
     }
+
+    /// Mean time of one call, seconds.
+    pub fn mean_s(&self) -> f64 {
+        self.seconds() / self.calls as f64
+    }
 }
 
 /// How an attempt ended.

@@ -111,11 +111,13 @@ impl Book {
 
     /// [`Book::write`] for a file that is not JSON.
     pub fn write_bytes(&self, relative: &str, bytes: &[u8]) -> Result<String, BookError> {
+        let sha256 = hash::sha256(bytes);
         self.log(JournalEvent::Written {
             path: relative.to_owned(),
-            sha256: hash::sha256(bytes),
+            sha256: sha256.clone(),
         })?;
-        Ok(store::write_atomic(&self.path(relative), bytes)?)
+        store::write_atomic(&self.path(relative), bytes)?;
+        Ok(sha256)
     }
 
     /// Reads an evidence file; `None` where there is none.

@@ -38,10 +38,7 @@ pub fn derive_timing(
     let n: u64 = counted.iter().map(|a| a.calls).sum();
     let seconds: Vec<f64> = counted.iter().map(|a| a.seconds()).collect();
     let total_s = exact_sum(&seconds);
-    let means: Vec<f64> = counted
-        .iter()
-        .map(|a| a.seconds() / a.calls as f64)
-        .collect();
+    let means: Vec<f64> = counted.iter().map(|a| a.mean_s()).collect();
     let cycles = CounterMeans::of(&counted, n, |a| a.cycles);
     let ticks = CounterMeans::of(&counted, n, |a| a.ticks);
     let mean_s = total_s / n as f64;
@@ -512,10 +509,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(4);
         let mut means = |k| -> Vec<f64> {
             let attempts = synthetic(&mut random, k);
-            attempts
-                .iter()
-                .map(|a| a.seconds() / a.calls as f64)
-                .collect()
+            attempts.iter().map(|a| a.mean_s()).collect()
         };
         let covered = (0..1000)
             .filter(|_| {

@@ -1,6 +1,6 @@
 //! The models of a study: one file an operation, from its complete records.
 
-use super::point::{keys, modes, Key};
+use super::point::{keys, Key};
 use crate::evidence::{
     self, fit_file, BuildFile, FitEvidence, FitPoint, Kind, ModeFit, Reason, ReasonCode,
     SameSignatures, SessionRef, Status, StudyRecord, StudySettings,
@@ -55,7 +55,8 @@ fn fit(
     let mut fit = FitEvidence {
         head,
         operation: key.operation,
-        modes: modes(settings, key.operation)
+        modes: settings
+            .modes_of(key.operation)
             .into_iter()
             .map(of_mode)
             .collect(),
@@ -129,7 +130,7 @@ fn point(record: &StudyRecord) -> Option<FitPoint> {
         .trials
         .iter()
         .filter_map(|t| t.counted_attempt());
-    let means: Vec<f64> = counted.map(|a| a.seconds() / a.calls as f64).collect();
+    let means: Vec<f64> = counted.map(|a| a.mean_s()).collect();
     (!means.is_empty()).then(|| FitPoint {
         size_bytes: record.size_bytes,
         mean_s: stats::exact_sum(&means) / means.len() as f64,

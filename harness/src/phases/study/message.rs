@@ -76,7 +76,7 @@ pub enum MessageError {
 /// Looks at a file that a user names: what it is, its length and its digest.
 pub fn inspect(path: &Path) -> Result<StudyFile, MessageError> {
     let (mut file, before) = open(path)?;
-    let (sha256, bytes) = digest(&mut file).map_err(unreadable(path))?;
+    let (sha256, bytes) = crate::hash::sha256_reader(&mut file).map_err(unreadable(path))?;
     let after = file.metadata().map_err(unreadable(path))?;
     if bytes != before.len() || stamp(&before) != stamp(&after) {
         return Err(MessageError::Changed {
@@ -133,21 +133,6 @@ fn stamp(metadata: &Metadata) -> (u64, i64, i64, i64, i64) {
         metadata.ctime(),
         metadata.ctime_nsec(),
     )
-}
-
-fn digest(file: &mut File) -> io::Result<(String, u64)> {
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; CHUNK];
-    let mut bytes = 0;
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok((const_hex::encode(hash.finalize()), bytes)),
-            n => {
-                hash.update(&buffer[..n]);
-                bytes += n as u64;
-            }
-        }
-    }
 }
 
 /// A file whose bytes are a message.

@@ -73,15 +73,6 @@ impl Point<'_> {
     }
 }
 
-/// Modes in which an operation is measured. Key generation takes no message: it is measured once, with
-/// the file mapped and untouched.
-pub fn modes(settings: &StudySettings, operation: Operation) -> Vec<StudyMode> {
-    match operation {
-        Operation::Keygen => vec![StudyMode::Mmap],
-        _ => settings.modes.clone(),
-    }
-}
-
 /// All points of the rows that may be measured, in page order.
 pub fn keys<'a>(
     context: &'a Context<'_>,
@@ -97,7 +88,7 @@ pub fn keys<'a>(
             continue;
         };
         for &operation in &row.operations {
-            for mode in modes(settings, operation) {
+            for mode in settings.modes_of(operation) {
                 keys.extend(settings.sizes.iter().map(|&size_bytes| Key {
                     row,
                     built,
@@ -312,7 +303,7 @@ mod tests {
 
     #[test]
     fn key_generation_is_measured_once_a_size() {
-        assert_eq!(modes(&settings(), Operation::Keygen).len(), 1);
-        assert_eq!(modes(&settings(), Operation::Sign), settings().modes);
+        assert_eq!(settings().modes_of(Operation::Keygen).len(), 1);
+        assert_eq!(settings().modes_of(Operation::Sign), settings().modes);
     }
 }

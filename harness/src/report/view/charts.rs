@@ -168,7 +168,7 @@ fn dot_row(record: &TimingRecord, label: String) -> Option<DotRow> {
         interval: derived.ci95.map(|ci| (relative(ci.low), relative(ci.high))),
         marks: marks
             .map(|(counted, attempt)| Mark {
-                deviation: relative(attempt.seconds() / attempt.calls as f64),
+                deviation: relative(attempt.mean_s()),
                 counted,
                 disturbed: !attempt.flags.is_empty(),
             })

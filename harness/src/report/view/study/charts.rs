@@ -115,7 +115,7 @@ pub fn figures(data: &Data, charts: &mut Charts) -> Figures {
             (
                 "peak resident set",
                 Scale::Logarithmic,
-                decade as fn(f64) -> String,
+                size as fn(f64) -> String,
             ),
         ),
     ];
@@ -157,7 +157,7 @@ pub fn figures(data: &Data, charts: &mut Charts) -> Figures {
             "peak resident set",
             "peak resident set",
             MEMORY,
-            Some(decade),
+            Some(size),
         ),
     ];
     for (name, what, unit, value, text) in levels {
@@ -193,11 +193,6 @@ fn push(figures: &mut Vec<Figure>, first: u32, title: String, chart: ChartView) 
 
 fn whole_percent(value: f64) -> String {
     format!("{value:.0}%")
-}
-
-/// A power of ten of bytes.
-fn decade(bytes: f64) -> String {
-    Size(bytes.round() as u64).to_string()
 }
 
 fn series(

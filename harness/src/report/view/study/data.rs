@@ -84,10 +84,7 @@ impl<'a> Data<'a> {
 
     /// Modes of an operation.
     pub fn modes(&self, operation: Operation) -> Vec<StudyMode> {
-        match operation {
-            Operation::Keygen => vec![StudyMode::Mmap],
-            _ => self.settings.modes.clone(),
-        }
+        self.settings.modes_of(operation)
     }
 
     /// The mode that figures of an operation are of: the whole message in memory, as the published
@@ -211,5 +208,5 @@ pub fn value<T>(record: &StudyRecord, of: impl Fn(&StudyDerived) -> T) -> Option
 pub fn trial_means(record: &StudyRecord) -> Vec<f64> {
     let trials = record.timing.trials.iter();
     let counted = trials.filter_map(|trial| trial.counted_attempt());
-    counted.map(|a| a.seconds() / a.calls as f64).collect()
+    counted.map(|a| a.mean_s()).collect()
 }

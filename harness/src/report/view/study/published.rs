@@ -151,6 +151,13 @@ fn own(data: &Data, label: &str, row: &Published, mode: StudyMode, notes: &mut N
     Cell::or_missing(text, notes, "not recorded")
 }
 
+/// What a statement is about: what other processes take can be told from memory, and not from time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum About {
+    Time,
+    Memory,
+}
+
 /// What became of a statement.
 struct Verdict {
     says: String,
@@ -251,8 +258,7 @@ pub fn statements(data: &Data) -> Table {
         .family
         .first()
         .is_some_and(|identity| identity.candidate == "dilithium");
-    let mut row = |says: &str, criterion: &str, verdict: Verdict| {
-        let of_memory = says.contains("emory");
+    let mut row = |about: About, says: &str, criterion: &str, verdict: Verdict| {
         let verdict = match is_its_subject {
             true => verdict,
             false => open("a parameter set of the document, Dilithium, in the study"),
@@ -261,68 +267,80 @@ pub fn statements(data: &Data) -> Table {
             Cell::text(says),
             Cell::text(criterion),
             Cell::text(verdict.says),
-            Cell::text(match busy && !of_memory && verdict.word != OPEN {
+            Cell::text(match busy && about == About::Time && verdict.word != OPEN {
                 true => BUSY,
                 false => verdict.word,
             }),
         ]);
     };
     row(
+        About::Time,
         "Key generation does not depend on the size of the file.",
         "the fitted growth over the largest size is below 5% of the fixed cost",
         keygen(&levels),
     );
     row(
+        About::Time,
         "Signing and verifying grow almost linearly: ten times the file, nearly ten times the time.",
         "between the two largest sizes at least 1 MB the time grows by the ratio of the sizes, within 10%",
         linear(&levels),
     );
     row(
+        About::Time,
         "At 1000 MB the levels converge; the cost of a higher level is negligible.",
         "at the largest size the slowest level is within 2% of the fastest, in signing and verifying",
         converge(&levels),
     );
     row(
+        About::Time,
         "At 1 MB Dilithium-5 signs 72% and verifies 45% slower than Dilithium-2.",
         "the highest level is at least 30% slower at 1 MB in both",
         small(&levels),
     );
     row(
+        About::Time,
         "Key generation of Dilithium-3 takes 1.5 times, of Dilithium-5 twice as long as of Dilithium-2.",
         "the levels are in ascending order, the highest between 1.5 and 3.5 times the lowest",
         keygen_levels(&levels),
     );
     row(
+        About::Memory,
         "Memory of signing and verifying is the size of the file and a fixed overhead.",
         "with the whole message in memory, peak less baseline is within 5% of the file at the largest size; in chunks it is not",
         memory(&levels),
     );
     row(
+        About::Memory,
         "Memory of verifying 100 MB depends on the level: 23.9, 64.5, 114.7 MB.",
         "at the largest size the levels differ by more than 10% of the smallest",
         memory_levels(&levels),
     );
     row(
+        About::Time,
         "Use of the CPU rises with the file: 15-24% of four cores at 1 MB, 29-30% at 1000 MB.",
         "use of one core at the largest size is more than 1.1 times that at 1 MB, in signing or verifying",
         cpu_by_size(&levels),
     );
     row(
+        About::Time,
         "At 100 MB Dilithium-5 verifies with less CPU (23.19%) than Dilithium-2 (29.23%).",
         "use of one core differs between the levels by more than a tenth at the largest size",
         cpu_by_level(&levels, Operation::Verify, None),
     );
     row(
+        About::Time,
         "Key generation of a higher level uses more CPU: 10-12% for Dilithium-2, 17-18% for Dilithium-5.",
         "use of one core differs between the levels by more than a tenth at 1 MB",
         cpu_by_level(&levels, Operation::Keygen, Some(data.level_size())),
     );
     row(
+        About::Time,
         "30% of a quad core suggests hyper-threading or task switching between cores.",
         "a process of one thread uses more than 101% of one core in some point",
         above_a_core(data),
     );
     row(
+        About::Memory,
         "Signing a digest of the file instead avoids the memory.",
         "a prehash mode needs less than a tenth of the file at the largest size",
         prehash(&levels),

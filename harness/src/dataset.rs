@@ -27,6 +27,8 @@ pub struct Dataset {
     pub id: String,
     /// `campaign.json`.
     pub campaign: CampaignFile,
+    /// SHA-256 of its bytes.
+    pub campaign_sha256: String,
     /// `build.json`.
     pub build: Option<Entry<BuildFile>>,
     /// `environment/<k>.json`, in order.
@@ -52,6 +54,9 @@ pub struct Dataset {
     /// The seal of the seal file beside the directory.
     pub seal: Option<String>,
 }
+
+/// What was planned and how far it came.
+pub const CAMPAIGN_FILE: &str = "campaign.json";
 
 /// What a record is about.
 pub type Key = (Identity, Operation);
@@ -109,11 +114,15 @@ impl Dataset {
     /// Reads the run or dataset in `path`, on all CPUs. What has a seal must be what was sealed: a page
     /// would show the seal beside other numbers.
     pub fn read(path: &Path) -> Result<Self, DatasetError> {
-        let campaign_path = path.join("campaign.json");
+        let campaign_path = path.join(CAMPAIGN_FILE);
         if !campaign_path.is_file() {
             return Err(DatasetError::NotADataset(path.to_owned()));
         }
-        let campaign = entry::<CampaignFile>(path, "campaign.json".into())?.value;
+        let Entry {
+            value: campaign,
+            sha256: campaign_sha256,
+            ..
+        } = entry::<CampaignFile>(path, CAMPAIGN_FILE.into())?;
         if campaign.schema != crate::evidence::SCHEMA {
             return Err(DatasetError::Version {
                 path: campaign_path,
@@ -139,6 +148,7 @@ impl Dataset {
                 .unwrap_or_default(),
             path: path.to_owned(),
             campaign,
+            campaign_sha256,
             build: optional(path, "build.json")?,
             environments,
             kat: folder::<KatEvidence>(path, "kat")?

@@ -578,7 +578,7 @@ mod tests {
 
     /// Costs over all magnitudes.
     fn calls() -> impl Strategy<Value = f64> {
-        (-12.0..8.0).prop_map(|exponent: f64| 10f64.powf(exponent))
+        (-12.0..8.0).prop_map(|exponent: f64| libm::pow(10.0, exponent))
     }
 
     proptest! {

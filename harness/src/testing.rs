@@ -136,6 +136,7 @@ impl Synthetic {
             path: "synthetic".into(),
             id: format!("{}-guide-1", self.system),
             campaign: self.campaign(),
+            campaign_sha256: crate::hash::sha256(b"campaign"),
             build: None,
             environments: vec![entry("environment/0.json".into(), self.environment())],
             kat: BTreeMap::new(),

@@ -1,7 +1,11 @@
 //! The comparison of two datasets, as a command: page, data, exit status.
 
+use crate::support::cells::{self, PageTable};
 use crate::support::root;
+use harness::dataset::Dataset;
+use harness::evidence::{KatResult, Origin};
 use harness::testing::{self, Synthetic};
+use protocol::SourceKind;
 use std::path::Path;
 
 fn campaign(folder: &Path) -> assert_cmd::Command {
@@ -99,5 +103,200 @@ fn the_public_comparison_points_at_what_stands_out() {
         page.matches("none: aggregate").count(),
         36,
         "two tables of 18 rows"
+    );
+}
+
+/// The files of the comparison of two datasets, which are called `a` and `b`.
+struct Compared {
+    _folder: tempfile::TempDir,
+    page: String,
+    csv: String,
+    chart: Option<String>,
+}
+
+fn compared(a: &Dataset, b: &Dataset) -> Compared {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, dataset) in [("a", a), ("b", b)] {
+        testing::write(dataset, &folder.path().join(name)).unwrap();
+    }
+    let output = campaign(folder.path())
+        .args(["compare", "a", "b"])
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code().is_some_and(|code| code <= 1),
+        "{error}"
+    );
+    let read = |file: &str| std::fs::read_to_string(folder.path().join("compare").join(file));
+    Compared {
+        page: read("a--b.md").unwrap(),
+        csv: read("a--b.csv").unwrap(),
+        chart: read("charts/a--b-cycles.svg").ok(),
+        _folder: folder,
+    }
+}
+
+impl Compared {
+    fn table(&self, caption: &str) -> PageTable {
+        let found = cells::tables(&self.page)
+            .into_iter()
+            .find(|table| table.caption.starts_with(caption));
+        found.unwrap_or_else(|| panic!("no table `{caption}` in {}", self.page))
+    }
+
+    /// The text of the notes of a cell.
+    fn notes(&self, cell: &str) -> Vec<&str> {
+        let numbers = cell.split("[^").skip(1);
+        let numbers = numbers.filter_map(|rest| rest.split(']').next());
+        let text = |number: &str| {
+            let start = format!("[^{number}]: ");
+            let mut lines = self.page.lines();
+            lines.find_map(|line| line.strip_prefix(&start)).unwrap()
+        };
+        numbers.map(text).collect()
+    }
+}
+
+#[test]
+fn the_fastest_codes_of_the_two_public_systems_stand_side_by_side() {
+    let page = root().join("reports/compare/x86_1--arm_1.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let table = cells::tables(&page)
+        .into_iter()
+        .find(|table| table.caption.starts_with("The fastest code and build"))
+        .unwrap();
+    assert_eq!(table.rows.len(), 18, "six labels, three operations");
+    let row = cells::by_title(&table, &table.rows[6]);
+    for (title, cell) in [
+        ("instance", "`dove_classic_512`"),
+        ("metric", "cycles"),
+        ("x86_1: code", "ref reference"),
+        ("x86_1", "48.53 G (n=35)"),
+        ("arm_1: code", "ref reference"),
+        ("arm_1", "45.42 G (n=20)"),
+        ("ratio arm_1 / x86_1", "0.9359"),
+    ] {
+        assert_eq!(row[title], cell, "{title}");
+    }
+    assert_eq!(row.len(), 8, "and no verdict");
+    assert!(page.contains("Neither side has a figure of the reference instance"));
+}
+
+#[test]
+fn few_calls_and_a_failed_kat_are_marked_wherever_a_ratio_is_repeated() {
+    let few = Synthetic {
+        trials: 7,
+        calls: 3,
+        ..Synthetic::default()
+    };
+    let a = few.build();
+    let mut b = few.build();
+    let label = "dove_b_256";
+    for ((identity, _), entry) in &mut b.kat {
+        if identity.label == label {
+            entry.value.result = KatResult::Mismatch;
+        }
+    }
+    let compared = compared(&a, &b);
+    for caption in [
+        "Mean core cycles",
+        "Mean time",
+        "The fastest code and build",
+        "Cost relative to",
+        "Static image, stack and heap",
+    ] {
+        let table = compared.table(caption);
+        let of_label = |row: &&Vec<String>| cells::plain(&row[0]) == label;
+        let rows: Vec<&Vec<String>> = table.rows.iter().filter(of_label).collect();
+        assert_eq!(rows.len(), 3, "{caption}");
+        for row in rows {
+            let notes = compared.notes(&row[0]);
+            assert!(
+                notes.iter().any(|n| n.starts_with("b: KAT MISMATCH")),
+                "{caption}: {row:?}"
+            );
+            let marked = row.iter().filter(|cell| cell.ends_with("(n=21)")).count();
+            assert_eq!(
+                marked,
+                if caption.starts_with("Static") { 0 } else { 2 },
+                "{caption}: {row:?}"
+            );
+        }
+    }
+    let named = "dove_b_256 ref reference (n=21 on a, n=21 on b, KAT MISMATCH on b)";
+    let means = compared.table("Geometric means");
+    assert!(
+        means.rows.iter().all(|row| row[4].contains(named)),
+        "{means:?}"
+    );
+    let chart = compared.chart.as_ref().unwrap();
+    assert_eq!(chart.matches("*\n</text>").count(), 18, "{chart}");
+    assert!(compared.page.contains("A star marks fewer than 100 calls"));
+}
+
+#[test]
+fn rows_without_a_ratio_keep_their_values_and_say_why() {
+    let spec = Synthetic {
+        trials: 7,
+        ..Synthetic::default()
+    };
+    let ticks = Synthetic {
+        source: SourceKind::Tsc,
+        ..spec.clone()
+    };
+    let one = compared(&spec.build(), &ticks.build());
+    let cycles = one.table("Mean core cycles");
+    assert_eq!(cycles.rows.len(), 18);
+    let row = cells::by_title(&cycles, &cycles.rows[0]);
+    assert!(
+        row["a"].ends_with(" M") || row["a"].ends_with(" k"),
+        "{row:?}"
+    );
+    assert_eq!(
+        one.notes(&row["b"]),
+        ["this side has no such figure (not_recorded)"]
+    );
+    assert_eq!(
+        one.notes(&row["ratio b / a"]),
+        ["no core cycles on one side"]
+    );
+    assert_eq!(row["b is"], "not comparable");
+    assert!(
+        one.csv
+            .contains(",not comparable: no core cycles on one side,"),
+        "{}",
+        one.csv
+    );
+    let neither = compared(&ticks.build(), &ticks.build());
+    assert!(neither
+        .page
+        .contains("Cycles are not compared: no core cycles on either side."));
+
+    let mut upstream = spec.build();
+    for entry in upstream.timing.values_mut() {
+        entry.value.head.origin = Origin::Upstream;
+    }
+    let other = compared(&spec.build(), &upstream);
+    let table = other.table("Rows without a ratio");
+    assert_eq!(table.rows.len(), 18);
+    let row = cells::by_title(&table, &table.rows[0]);
+    let why = "different implementations (independent and upstream)";
+    assert_eq!(row["why"], why);
+    for title in ["cycles a", "cycles b", "time a", "time b"] {
+        assert!(row[title].contains(' '), "{title}: {row:?}");
+    }
+    assert!(
+        other
+            .page
+            .contains(&format!("18 rows: not comparable: {why}")),
+        "{}",
+        other.page
+    );
+    let fastest = other.table("The fastest code and build");
+    let row = cells::by_title(&fastest, &fastest.rows[0]);
+    assert_eq!(
+        row["b: code"], "ref reference (upstream)",
+        "different origins are named"
     );
 }

@@ -1,6 +1,7 @@
 //! Pages: complete, every cell from the counted attempts, nothing injected by names.
 
 use crate::support::{cells, have};
+use harness::evidence::{Reason, ReasonCode, Status};
 use harness::report::{self, render_run};
 use harness::testing::{self, Synthetic};
 use protocol::SourceKind;
@@ -477,6 +478,155 @@ fn a_known_deviation_is_marked_on_every_page() {
         sections.matches(&format!("`{label}`[^")).count() >= 10,
         "{sections}"
     );
+}
+
+/// Few calls and a failed KAT go with a figure into charts and the sentences beside them.
+#[test]
+fn charts_star_what_must_be_kept_in_mind() {
+    let spec = Synthetic {
+        calls: 3,
+        ..Synthetic::default()
+    };
+    let mut dataset = spec.build();
+    for ((identity, _), entry) in &mut dataset.kat {
+        if identity.label == "dove_b_256" {
+            entry.value.result = harness::evidence::KatResult::Crash;
+        }
+    }
+    let pages = pages("stars", &dataset);
+    let stars = |chart: &str| {
+        pages
+            .text(&format!("charts/{chart}.svg"))
+            .matches("*\n</text>")
+            .count()
+    };
+    assert_eq!(stars("sign-09-means"), 6, "every row has few calls");
+    assert_eq!(
+        stars("sign-09-symmetric"),
+        3,
+        "shares of the code whose KAT failed"
+    );
+    let page = pages.text("sign-09.md");
+    assert!(page.contains("of dove_b_256 (n=15, KAT CRASH)"), "{page}");
+    assert_eq!(page.matches("A star marks fewer than 100 calls").count(), 2);
+    let all = self::pages("no-stars", &Synthetic::default().build());
+    assert!(!all.text("sign-09.md").contains("A star marks"));
+}
+
+/// A run of some instances: no ranking without rows, and what was left out is said.
+#[test]
+fn what_a_run_leaves_out_is_said_and_has_no_empty_table() {
+    let mut dataset = Synthetic::default().build();
+    dataset.campaign.only = Some("128|toy2".into());
+    let is_256 = |identity: &harness::identity::Identity| identity.label.contains("256");
+    dataset.campaign.rows.retain(|row| !is_256(&row.identity));
+    let deferred = Reason::new(ReasonCode::NotInPlan, "plan quick takes the first build");
+    for row in &mut dataset.campaign.rows {
+        if row.identity.build == "performance" {
+            row.status = Status::Skipped;
+            row.reason = Some(deferred.clone());
+        }
+    }
+    let shown: Vec<_> = dataset
+        .campaign
+        .rows
+        .iter()
+        .filter(|row| row.reason.is_none() && row.identity.label != "toy10")
+        .map(|row| row.identity.clone())
+        .collect();
+    dataset
+        .campaign
+        .rows
+        .retain(|row| row.identity.label != "toy10");
+    dataset.timing.retain(|key, _| shown.contains(&key.0));
+    let pages = pages("partial", &dataset);
+    assert!(
+        !pages.pages.join("ranking-256.md").exists(),
+        "nothing of it was measured"
+    );
+    for file in ["index.md", "summary.md", "ranking-128.md"] {
+        let page = pages.text(file);
+        for text in [
+            "1 identity: plan quick takes the first build (not_in_plan)",
+            "all that --only 128\\|toy2 does not match: not asked for",
+        ] {
+            assert!(page.contains(text), "{file}: {text} in {page}");
+        }
+        assert!(!page.contains("ranking-256"), "{file}");
+        assert!(
+            cells::tables(&page)
+                .iter()
+                .all(|table| !table.rows.is_empty()),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn a_summary_without_a_counter_says_why_and_keeps_the_shares() {
+    let spec = Synthetic {
+        source: SourceKind::None,
+        ..Synthetic::default()
+    };
+    let mut dataset = spec.build();
+    for entry in dataset.timing.values_mut() {
+        let reason = Reason::new(ReasonCode::NoCounterEnoent, "the kernel refuses it");
+        entry.value.cycle_source.reason = Some(reason);
+    }
+    let pages = pages("no-counter", &dataset);
+    for file in ["summary.md", "ranking-128.md"] {
+        let page = pages.text(file);
+        let tables = cells::tables(&page);
+        let share = |cell: &String| cell.contains("s (") && cell.contains('%');
+        assert!(tables[0].rows[0].iter().any(share), "{file}: {page}");
+    }
+    let page = pages.text("summary.md");
+    assert!(
+        page.contains("No cycles and no ticks: the kernel refuses it"),
+        "{page}"
+    );
+}
+
+/// The files that are of all instances are among the evidence too, and an import without samples of
+/// calls says so.
+#[test]
+fn the_evidence_of_all_instances_has_its_digests() {
+    let pages = pages("evidence", &Synthetic::default().build());
+    let page = pages.text("toy.md");
+    let tables = cells::tables(&page);
+    let table = tables
+        .iter()
+        .find(|t| t.caption.starts_with("Files behind"))
+        .unwrap();
+    for file in ["campaign.json", "build.json", "environment/0.json"] {
+        let digest = harness::hash::sha256(&std::fs::read(pages.run.join(file)).unwrap());
+        let row = table
+            .rows
+            .iter()
+            .find(|row| row[4].starts_with(&format!("[`{file}`]")));
+        let row = row.unwrap_or_else(|| panic!("{file} in {table:?}"));
+        assert_eq!(
+            cells::plain(&row[5]),
+            harness::report::format::digest16(&digest)
+        );
+        assert_eq!(row[..3], ["all", "all", "all"]);
+    }
+    let reports = crate::support::root().join("reports");
+    let read = |file: &str| std::fs::read_to_string(reports.join(file)).unwrap();
+    assert!(read("arm_1/sign-09.md").contains("The spread of single calls is not known: "));
+    assert!(read("x86_1/sign-09.md").contains("| [`cells.json`]("));
+}
+
+/// An aggregate has what its published page states: results of KATs, and few calls.
+#[test]
+fn published_cells_count_and_are_marked_like_records() {
+    let reports = crate::support::root().join("reports/x86_1");
+    let read = |file: &str| std::fs::read_to_string(reports.join(file)).unwrap();
+    let index = read("index.md");
+    assert!(index.contains("| 6 | 6 of 6 | 18 of 18 |"), "{index}");
+    assert!(!index.contains("nothing of it has been timed"));
+    let page = read("sign-09.md");
+    assert!(page.contains("| 35 (5 × 7)[^1] |"), "{page}");
 }
 
 /// Numbers of the notes that a cell points to.

@@ -2,7 +2,9 @@
 //! click and by keyboard, no serious finding of the accessibility rules, valid HTML.
 
 use crate::support::{have, root, skip};
+use harness::compare::compare;
 use harness::evidence::{KatIssueInfo, Reason, ReasonCode, Status};
+use harness::report::comparison::render_comparison;
 use harness::report::{self, escape, templates::Templates, view::Place};
 use harness::testing::{Synthetic, SyntheticCandidate};
 use serde_json::Value;
@@ -160,6 +162,26 @@ fn pages_work_in_a_browser_at_desk_and_phone() {
     assert_eq!(candidate["views"][0]["charts"].as_array().unwrap().len(), 3);
 }
 
+/// The two candidate pages that are published and their comparison, as they are in the repository.
+#[test]
+fn the_published_pages_work_in_a_browser() {
+    let names = ["arm_1/sign-09", "x86_1/sign-09", "compare/x86_1--arm_1"];
+    let pages = names.map(|name| root().join(format!("reports/{name}.html")));
+    let Some(found) = look(Extent::Full, &pages) else {
+        return;
+    };
+    for page in &found {
+        assert_good(page);
+        let rows = page["views"][0]["use"]["rows"].as_array().unwrap();
+        assert_ne!(
+            rows[1], rows[2],
+            "{}: a second click turns the order",
+            page["file"]
+        );
+        assert!(!page["views"][0]["charts"].as_array().unwrap().is_empty());
+    }
+}
+
 /// The page of that file name.
 fn of<'p>(pages: &'p [Value], name: &str) -> &'p Value {
     pages
@@ -276,6 +298,74 @@ fn hostile_names_stay_names() {
             shown.iter().filter(|cell| **cell == name).count(),
             3,
             "{name} in {shown:?}"
+        );
+    }
+}
+
+/// Names of the two sides are folders of the user's, and those of instances are anybody's.
+#[test]
+fn a_comparison_of_hostile_names_is_a_page() {
+    let names = hostile();
+    let labels: Vec<(&str, u32)> = names.iter().map(|name| (name.as_str(), 128)).collect();
+    let candidate = SyntheticCandidate::new("<h1>cand\"idate|", "<b>Name</b>", &labels);
+    let spec = Synthetic {
+        candidates: vec![candidate.with_codes(&[("re|f`", "<i>b&b"), ("a#b", "%3C")])],
+        trials: 5,
+        ..Synthetic::default()
+    };
+    let datasets = [spec.build(), Synthetic { speed: 2.0, ..spec }.build()];
+    let sides = ["<script>alert(1)<script>", "a \"b|c` #?%41&amp;"];
+    let comparison = compare(&datasets[0], &datasets[1], sides, None);
+    let templates = Templates::new(None).unwrap();
+    let pair = [&datasets[0], &datasets[1]];
+    let files = render_comparison(&comparison, pair, None, &templates).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // A folder's name has no slash.
+    assert!(files.iter().all(|page| page.file.components().count() <= 2));
+    let written = report::write(folder.path(), &files).unwrap();
+    let html = written
+        .iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "html"));
+    let Some(found) = look(Extent::Brief, &html.cloned().collect::<Vec<_>>()) else {
+        return;
+    };
+    let [page] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_good(page);
+    let view = &page["views"][0];
+    assert_eq!(
+        view["charts"].as_array().unwrap().len(),
+        1,
+        "the chart is inside the page"
+    );
+    let tables = view["tables"].as_array().unwrap();
+    let named = |table: &Value, name: &str| {
+        let cells = table["firstColumn"].as_array().unwrap();
+        cells
+            .iter()
+            .filter(|cell| cell.as_str() == Some(name))
+            .count()
+    };
+    let starts = |table: &&Value, text: &str| table["caption"].as_str().unwrap().starts_with(text);
+    for (caption, rows) in [("Mean core cycles", 6), ("The fastest code", 3)] {
+        let table = tables.iter().find(|table| starts(table, caption)).unwrap();
+        for name in &names {
+            assert_eq!(
+                named(table, &escape::one_line(name)),
+                rows,
+                "{caption}: {name}"
+            );
+        }
+    }
+    for target in view["targets"].as_array().unwrap() {
+        let target = target.as_str().unwrap();
+        let file = target.strip_suffix(".json").or(target.strip_suffix(".csv"));
+        assert!(
+            file.is_some_and(|stem| !stem.contains(['#', '?', ' ', '"', '<']))
+                || target.starts_with('#')
+                || target == "data:,",
+            "{target}"
         );
     }
 }

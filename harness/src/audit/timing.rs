@@ -746,7 +746,7 @@ fn recorded_t(derived: &Value, k: usize) -> Option<f64> {
     }
     let expected = t_975(k as u32 - 1);
     let found = derived.at(&["ci95", "t"]).and_then(Value::f64);
-    let unit = 10f64.powi(expected.log10().floor() as i32 - 13);
+    let unit = 10f64.powi(libm::log10(expected).floor() as i32 - 13);
     Some(match found {
         Some(found) if (found - expected).abs() <= 0.55 * unit => found,
         _ => expected,

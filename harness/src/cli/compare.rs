@@ -97,7 +97,7 @@ fn summary(comparison: &Comparison) -> String {
         text += &format!(
             "  {}  {ratio}{}\n",
             row.identity.operation_key(row.operation),
-            row.verdict.text()
+            row.verdict.with_reason()
         );
     }
     for agreement in &comparison.agreement {

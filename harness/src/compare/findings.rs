@@ -6,6 +6,7 @@ use super::Row;
 use crate::dataset::Dataset;
 use crate::evidence::{KatEvidence, LibraryKind, ProfileEvidence};
 use crate::identity::Identity;
+use crate::report::view::figures::printed;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -184,26 +185,14 @@ fn add_kat(facts: &mut Facts, kat: &KatEvidence) {
 
 /// Sizes and KAT results of published cells.
 fn add_cells(facts: &mut Facts, dataset: &Dataset, identity: &Identity) {
-    let Some(cells) = dataset.cells.as_ref().map(|entry| &entry.value) else {
-        return;
-    };
-    let cell = |section: &str, title: &str| {
-        let table = cells.table(section)?;
-        let instance = table.column("instance")?;
-        let row = table.rows.iter().find(|row| {
-            row.get(instance)
-                .is_some_and(|cell| cell.text == identity.label)
-        })?;
-        Some(row.get(table.column(title)?)?.text.clone())
-    };
     for (kind, section, title, what) in [
         (Kind::Sizes, "sizes", "public key", "public key (bytes)"),
         (Kind::Sizes, "sizes", "secret key", "secret key (bytes)"),
         (Kind::Sizes, "sizes", "signature", "signature (bytes)"),
         (Kind::Kat, "kat", "KAT", "KAT result"),
     ] {
-        if let Some(text) = cell(section, title) {
-            facts.insert((kind, what.to_owned()), text);
+        if let Some(text) = printed(dataset, identity, section, title) {
+            facts.insert((kind, what.to_owned()), text.to_owned());
         }
     }
 }

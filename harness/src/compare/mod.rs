@@ -169,6 +169,10 @@ pub struct FastestRow {
 pub struct Fastest {
     /// Which.
     pub identity: Identity,
+    /// Whose code it is.
+    pub origin: Origin,
+    /// Its timed calls.
+    pub calls: Option<u64>,
     /// Its value, base unit.
     pub value: f64,
     /// The same as tables print it.
@@ -324,6 +328,14 @@ fn geometric_means(rows: &[Row]) -> Vec<GeometricMean> {
 }
 
 impl Row {
+    /// The metric that it is compared by: cycles where they have a ratio, else time.
+    pub fn metric(&self) -> Metric {
+        match self.cycles.ratio {
+            Some(_) => Metric::Cycles,
+            None => Metric::Time,
+        }
+    }
+
     /// One of its metrics.
     pub fn of(&self, metric: Metric) -> &Compared {
         match metric {

@@ -144,11 +144,11 @@ impl<'d> Pair<'d> {
         let mean = |dataset| {
             let logs: Vec<f64> = trial_means(dataset, key, metric)
                 .iter()
-                .map(|m| m.ln())
+                .map(|&m| libm::log(m))
                 .collect();
             (!logs.is_empty()).then(|| stats::exact_sum(&logs) / logs.len() as f64)
         };
-        Some((mean(self.b)? - mean(self.a)?).exp())
+        Some(libm::exp(mean(self.b)? - mean(self.a)?))
     }
 
     /// Why a metric of a row cannot be compared, if so.
@@ -161,13 +161,16 @@ impl<'d> Pair<'d> {
         if origins[0] != origins[1] {
             return Some(format!(
                 "different implementations ({} and {})",
-                origin_word(origins[0]),
-                origin_word(origins[1])
+                origins[0].word(),
+                origins[1].word()
             ));
         }
         match metric {
-            Metric::Cycles if figures.iter().all(|f| is_cycles(f.source)) => None,
-            Metric::Cycles => Some("no core cycles on one side".to_owned()),
+            Metric::Cycles => match figures.each_ref().map(|f| is_cycles(f.source)) {
+                [true, true] => None,
+                [false, false] => Some("no core cycles on either side".to_owned()),
+                _ => Some("no core cycles on one side".to_owned()),
+            },
             Metric::Time => self.time_barrier.clone(),
         }
     }
@@ -207,11 +210,14 @@ impl<'d> Pair<'d> {
                     .find_map(|metric| self.fastest_row(label, [of_a, of_b], metric))
             })
             .collect();
-        rows.sort_by(|x, y| {
-            let natural = |row: &FastestRow| row.sides[0].identity.clone();
-            natural(x)
-                .cmp(&natural(y))
-                .then(x.operation.cmp(&y.operation))
+        // Labels in natural order, whichever code is the fastest of each operation.
+        rows.sort_by_cached_key(|row| {
+            let label = Identity {
+                code: String::new(),
+                build: String::new(),
+                ..row.sides[0].identity.clone()
+            };
+            (label, row.operation)
         });
         rows
     }
@@ -226,14 +232,9 @@ impl<'d> Pair<'d> {
             return None;
         }
         let fastest = |dataset, identities: &[Identity]| {
-            let values: Vec<(Shown, Identity)> = identities
+            let values: Vec<(Shown, Fastest)> = identities
                 .iter()
-                .map(|identity| {
-                    let figures = figures(dataset, &(identity.clone(), *operation));
-                    let cycles = metric == Metric::Time || is_cycles(figures.source);
-                    let shown = value(&figures, metric).filter(|_| cycles)?.clone();
-                    Some((shown, identity.clone()))
-                })
+                .map(|identity| fastest_of(dataset, &(identity.clone(), *operation), metric))
                 .collect::<Option<_>>()?;
             values
                 .into_iter()
@@ -251,11 +252,7 @@ impl<'d> Pair<'d> {
             metric,
             ratio: sides[1].0.value / sides[0].0.value,
             digits: digits(&shown, metric),
-            sides: sides.map(|(shown, identity)| Fastest {
-                identity,
-                value: shown.value,
-                text: shown.text,
-            }),
+            sides: sides.map(|(_, fastest)| fastest),
         })
     }
 
@@ -270,6 +267,20 @@ impl<'d> Pair<'d> {
             })
             .collect()
     }
+}
+
+/// A candidate for the fastest code: its value in a metric, and what is said of it.
+fn fastest_of(dataset: &Dataset, key: &Key, metric: Metric) -> Option<(Shown, Fastest)> {
+    let figures = figures(dataset, key);
+    let shown = value(&figures, metric)?.clone();
+    let fastest = Fastest {
+        identity: key.0.clone(),
+        origin: origin(dataset, key),
+        calls: figures.calls,
+        value: shown.value,
+        text: shown.text.clone(),
+    };
+    Some((shown, fastest))
 }
 
 /// Trial means of a record in a metric; none for published cells, or where one trial lacks cycles.
@@ -330,14 +341,6 @@ fn origin(dataset: &Dataset, key: &Key) -> Origin {
     let candidates = &dataset.campaign.candidates;
     let candidate = candidates.iter().find(|c| c.id == key.0.candidate);
     candidate.map_or(Origin::Independent, |c| c.origin)
-}
-
-fn origin_word(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Submission => "submission",
-        Origin::Upstream => "upstream",
-        Origin::Independent => "independent",
-    }
 }
 
 /// Why times of two datasets cannot be compared, if so: they can where both machines are registered

@@ -55,6 +55,14 @@ impl Verdict {
             Verdict::NotComparable(_) => "not comparable".to_owned(),
         }
     }
+
+    /// In words, with the reason where there is one.
+    pub fn with_reason(&self) -> String {
+        match self {
+            Verdict::NotComparable(why) => format!("not comparable: {why}"),
+            verdict => verdict.text(),
+        }
+    }
 }
 
 impl NotTested {
@@ -77,10 +85,7 @@ pub(super) fn decide(rows: &mut [Row], pair: &Pair) {
         family(rows, pair, metric);
     }
     for row in rows {
-        row.verdict = match (&row.cycles.verdict, row.cycles.ratio) {
-            (verdict, Some(_)) => verdict.clone(),
-            (_, None) => row.time.verdict.clone(),
-        };
+        row.verdict = row.of(row.metric()).verdict.clone();
     }
 }
 
@@ -147,7 +152,7 @@ fn verdict(pair: &Pair, ratio: f64, p_holm: Option<f64>, floor: Option<f64>) -> 
         return Verdict::NotTested(NotTested::NoNoiseFloor);
     };
     let significant = p_holm.is_some_and(|p| p < LEVEL);
-    if !significant || ratio.ln().abs() <= floor {
+    if !significant || libm::log(ratio).abs() <= floor {
         Verdict::NoDetectableDifference
     } else if ratio < 1.0 {
         Verdict::Faster

@@ -79,6 +79,17 @@ pub enum Origin {
     Independent,
 }
 
+impl Origin {
+    /// The word on pages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Origin::Submission => "submission",
+            Origin::Upstream => "upstream",
+            Origin::Independent => "independent",
+        }
+    }
+}
+
 /// What the machine was to the campaign.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

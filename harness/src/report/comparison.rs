@@ -39,7 +39,7 @@ pub fn render_comparison(
     Ok(files)
 }
 
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 26] = [
     "candidate",
     "label",
     "code",
@@ -60,9 +60,16 @@ const COLUMNS: [&str; 20] = [
     "p",
     "p_holm",
     "verdict",
+    "to_reference_a",
+    "to_reference_b",
+    "memory_bytes_a",
+    "memory_bytes_b",
+    "symmetric_share_a",
+    "symmetric_share_b",
 ];
 
-/// One line per row and metric; empty where there is nothing.
+/// One line per row and metric; empty where there is nothing. The ratio to the reference instance is in
+/// the line of the metric that the row is compared by.
 fn csv(comparison: &Comparison) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS).expect(NEVER);
@@ -108,6 +115,13 @@ fn line(row: &Row, metric: Metric) -> Vec<String> {
     line.push(or_empty(compared.interval.map(|[_, high]| high)));
     line.push(or_empty(compared.p));
     line.push(or_empty(compared.p_holm));
-    line.push(compared.verdict.text());
+    line.push(compared.verdict.with_reason());
+    let of_row = metric == row.metric();
+    line.extend(
+        row.to_reference
+            .map(|ratio| or_empty(ratio.filter(|_| of_row))),
+    );
+    line.extend(row.memory_bytes.map(or_empty));
+    line.extend(row.symmetric_share.map(or_empty));
     line
 }

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The built-in templates: name and text.
-pub const BUILT_IN: [(&str, &str); 18] = [
+pub const BUILT_IN: [(&str, &str); 19] = [
     (
         "candidate.md",
         include_str!("../../../templates/candidate.md"),
@@ -40,6 +40,10 @@ pub const BUILT_IN: [(&str, &str); 18] = [
     (
         "warnings.md",
         include_str!("../../../templates/warnings.md"),
+    ),
+    (
+        "left-out.md",
+        include_str!("../../../templates/left-out.md"),
     ),
     ("foot.md", include_str!("../../../templates/foot.md")),
     ("shell.html", include_str!("../../../templates/shell.html")),

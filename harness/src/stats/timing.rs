@@ -477,7 +477,7 @@ mod tests {
         let drift = Normal::new(1.0, 0.005).unwrap();
         let one = |random: &mut fastrand::Rng| {
             let rounds = (0..CALLS)
-                .map(|_| 1 + (random.f64().ln() / 0.75f64.ln()).floor() as u64)
+                .map(|_| 1 + (libm::log(random.f64()) / libm::log(0.75)).floor() as u64)
                 .sum::<u64>();
             let off = drift.inverse_cdf(random.f64().max(1e-12));
             attempt(CALLS, (rounds as f64 * ROUND_NS * off).round() as u64)

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A table of a page in Markdown.
+#[derive(Debug)]
 pub struct PageTable {
     /// Its caption.
     pub caption: String,

@@ -96,12 +96,13 @@ impl Axis {
         }
     }
 
-    /// Ratios around 1, on a logarithmic axis that is symmetric in it.
+    /// Ratios on a logarithmic axis, with 1 and as much on each side of it as the values need.
     pub(super) fn ratios(values: impl Iterator<Item = f64>, title: String) -> Self {
-        let far = values
-            .filter(|value| *value > 0.0 && value.is_finite())
-            .map(|value| libm::log(value).abs())
-            .fold(0.0, f64::max);
+        let sound = values.filter(|value| *value > 0.0 && value.is_finite());
+        let (least, most) = sound.fold((1.0, 1.0), |(least, most): (f64, f64), value| {
+            (least.min(value), most.max(value))
+        });
+        let far = libm::log(most).max(-libm::log(least));
         let candidates: [&[f64]; 6] = [
             &[0.98, 0.99, 1.0, 1.01, 1.02],
             &[0.9, 0.95, 1.0, 1.05, 1.1],
@@ -114,13 +115,19 @@ impl Axis {
             .into_iter()
             .find(|ticks| far <= libm::log(ticks[4]))
             .unwrap_or(candidates[5]);
-        let reach = libm::exp(far.max(libm::log(ticks[4]))) * 1.02;
+        // The number nearest beyond the values, or the values' own end where none is.
+        let below = ticks.iter().rev().find(|tick| **tick <= least);
+        let above = ticks.iter().find(|tick| **tick >= most);
+        let room = libm::exp(libm::log(ticks[4]) * 0.03);
+        let low = below.copied().unwrap_or(least) / room;
+        let high = above.copied().unwrap_or(most) * room;
         Axis {
-            low: 1.0 / reach,
-            high: reach,
+            low,
+            high,
             logarithmic: true,
             ticks: ticks
                 .iter()
+                .filter(|value| (low..=high).contains(*value))
                 .map(|&value| Tick {
                     value,
                     text: format!("{value}"),
@@ -197,9 +204,17 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_symmetric_around_one() {
-        let axis = Axis::ratios([0.112, 1.01].into_iter(), String::new());
-        assert!((axis.place(1.0) - 0.5).abs() < 1e-12);
-        assert!(axis.holds(0.112) && axis.ticks.iter().any(|t| t.strong));
+    fn ratios_have_one_and_what_they_need_on_each_side_of_it() {
+        let numbers = |values: &[f64]| -> Vec<f64> {
+            let axis = Axis::ratios(values.iter().copied(), String::new());
+            assert!(values.iter().all(|value| axis.holds(*value)), "{values:?}");
+            assert_eq!(axis.ticks.iter().filter(|tick| tick.strong).count(), 1);
+            axis.ticks.iter().map(|tick| tick.value).collect()
+        };
+        assert_eq!(numbers(&[0.112, 0.95]), [0.1, 0.3, 1.0]);
+        assert_eq!(numbers(&[0.112, 1.01]), [0.1, 0.3, 1.0, 3.0]);
+        assert_eq!(numbers(&[1.04, 1.06]), [1.0, 1.05, 1.1]);
+        assert_eq!(numbers(&[0.0001, 150.0]), [0.01, 0.1, 1.0, 10.0, 100.0]);
+        assert_eq!(numbers(&[1.0]), [1.0], "equal to the last digit");
     }
 }

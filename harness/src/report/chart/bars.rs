@@ -1,6 +1,6 @@
 //! Bars: on a logarithmic axis for means that span decades, from 0 for percents.
 
-use super::{chart, colour_of, Axis, Group, Row, Side, INK, WIDTH};
+use super::{chart, colour_of, starred, Axis, Group, Row, Side, INK, WIDTH};
 
 /// A chart of positive values; `unit` names what the axis counts, `text` writes a power of ten.
 pub fn bars(groups: &[Group<Row>], unit: &str, text: impl Fn(f64) -> String) -> String {
@@ -49,7 +49,8 @@ fn draw(groups: &[Group<Row>], axis: &Axis) -> String {
                 (end.max(canvas.left + 2), y + 9),
                 colour,
             );
-            canvas.text(&row.text, (WIDTH - 4, y + 7), Side::Right, false, INK);
+            let text = starred(&row.text, row.care.as_deref());
+            canvas.text(&text, (WIDTH - 4, y + 7), Side::Right, false, INK);
         },
     )
 }
@@ -64,6 +65,7 @@ mod tests {
             label: "a".into(),
             value: 150.0,
             text: "150.0%".into(),
+            care: None,
         }];
         let groups = [Group {
             title: "sign".into(),
@@ -81,11 +83,13 @@ mod tests {
                 label: "<a&\"b\">".into(),
                 value: 96_506_109.9,
                 text: "96.51 M".into(),
+                care: Some("n=20".into()),
             },
             Row {
                 label: "b".into(),
                 value: 9510.0,
                 text: "9510".into(),
+                care: None,
             },
         ];
         let groups = [Group {
@@ -105,7 +109,7 @@ mod tests {
         assert_eq!(one, two);
         assert!(one.contains("&lt;a&amp;&quot;b&quot;&gt;") && !one.contains("<a&"));
         assert!(one.contains("font-size=\"20\"") && one.starts_with("<svg width=\"720\""));
-        for text in ["96.51 M", "9510", "1000", "100.0 k", "100.00 M"] {
+        for text in ["96.51 M*", "9510\n", "1000", "100.0 k", "100.00 M"] {
             assert!(one.contains(text), "{text}");
         }
     }

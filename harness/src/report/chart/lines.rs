@@ -25,9 +25,9 @@ pub struct Series {
 /// What values are drawn on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Whole decades.
+    /// Whole decades; less is better.
     Logarithmic,
-    /// From 0; the line at 100 stands out.
+    /// From 0, where the line at 100 stands out; neither end is better.
     Percent,
 }
 
@@ -44,7 +44,8 @@ pub fn lines(
     let across = Axis::decades(all().map(|(x, _)| x), format!("{sizes}, logarithmic"), size);
     let up = match scale {
         Scale::Logarithmic => {
-            Axis::decades(all().map(|(_, y)| y), format!("{unit}, logarithmic"), text)
+            let title = format!("{unit}, logarithmic; lower is better");
+            Axis::decades(all().map(|(_, y)| y), title, text)
         }
         Scale::Percent => {
             let most = all().map(|(_, y)| y).fold(100.0, f64::max);

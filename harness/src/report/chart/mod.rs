@@ -68,6 +68,16 @@ pub struct Row {
     pub value: f64,
     /// The value as tables print it.
     pub text: String,
+    /// What must be kept in mind of it: a star stands behind the value.
+    pub care: Option<String>,
+}
+
+/// A value, with a star where something must be kept in mind of it.
+fn starred(text: &str, care: Option<&str>) -> String {
+    match care {
+        Some(_) => format!("{text}*"),
+        None => text.to_owned(),
+    }
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;

@@ -1,6 +1,6 @@
 //! Ratios of two systems or runs, one dot a row, with intervals where there are any.
 
-use super::{chart, Axis, Glyph, Group, Side, BLUE, INK, WIDTH};
+use super::{chart, starred, width, Axis, Glyph, Group, Side, BLUE, INK, WIDTH};
 
 /// The ratio of one row.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,10 +13,18 @@ pub struct RatioRow {
     pub interval: Option<(f64, f64)>,
     /// The ratio as tables print it.
     pub text: String,
+    /// What must be kept in mind of it: a star stands behind the ratio.
+    pub care: Option<String>,
 }
 
-/// A chart of ratios; `title` says of what, and which way is better.
-pub fn ratios(groups: &[Group<RatioRow>], title: &str) -> String {
+/// A chart of ratios; its title says of what, and which way is better: the one that names the sides,
+/// where it fits, else the other.
+pub fn ratios(groups: &[Group<RatioRow>], naming: &str, short: &str) -> String {
+    let title = if width(naming) <= WIDTH {
+        naming
+    } else {
+        short
+    };
     let ends = groups.iter().flat_map(|group| &group.rows).flat_map(|row| {
         let ends = row.interval.into_iter().flat_map(|(low, high)| [low, high]);
         std::iter::once(row.ratio).chain(ends)
@@ -32,7 +40,8 @@ pub fn ratios(groups: &[Group<RatioRow>], title: &str) -> String {
                 canvas.whisker(canvas.x(&axis, low), canvas.x(&axis, high), y);
             }
             canvas.glyph(Glyph::Dot(BLUE), (canvas.x(&axis, row.ratio), y));
-            canvas.text(&row.text, (WIDTH - 4, y + 7), Side::Right, false, INK);
+            let text = starred(&row.text, row.care.as_deref());
+            canvas.text(&text, (WIDTH - 4, y + 7), Side::Right, false, INK);
         },
     )
 }
@@ -48,14 +57,17 @@ mod tests {
             ratio: 0.27,
             interval: Some((0.26, 0.28)),
             text: "0.27".into(),
+            care: None,
         }];
         let svg = ratios(
             &[Group {
                 title: "verify".into(),
                 rows,
             }],
-            "B/A",
+            &format!("cycles {} / a", "b".repeat(60)),
+            "cycles B/A",
         );
+        assert!(svg.contains("\ncycles B/A\n"), "a title that fits: {svg}");
         assert_eq!(svg.matches("<circle").count(), 1);
         assert!(
             svg.contains("stroke=\"#57606A\" stroke-width=\"2\""),

@@ -1,6 +1,6 @@
 //! Stacked bars of shares: wrapped hash functions, DRNG, everything else.
 
-use super::{chart, Axis, Glyph, Group, Side, BLUE, GRID, INK, ORANGE, WIDTH};
+use super::{chart, starred, Axis, Glyph, Group, Side, BLUE, GRID, INK, ORANGE, WIDTH};
 
 /// Shares of one row.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +13,8 @@ pub struct StackRow {
     pub drng: f64,
     /// The hash share as tables print it.
     pub text: String,
+    /// What must be kept in mind of it: a star stands behind the share.
+    pub care: Option<String>,
 }
 
 /// A chart of shares; `hash` names what was wrapped.
@@ -44,7 +46,8 @@ pub fn stacks(groups: &[Group<StackRow>], hash: &str) -> String {
             if hash_end > canvas.left {
                 canvas.rectangle((canvas.left, y - 9), (hash_end, y + 9), BLUE);
             }
-            canvas.text(&row.text, (WIDTH - 4, y + 7), Side::Right, false, INK);
+            let text = starred(&row.text, row.care.as_deref());
+            canvas.text(&text, (WIDTH - 4, y + 7), Side::Right, false, INK);
         },
     )
 }
@@ -60,6 +63,7 @@ mod tests {
             hash: 0.0,
             drng: 0.0,
             text: "0%".into(),
+            care: None,
         }];
         let groups = [Group {
             title: "verify".into(),

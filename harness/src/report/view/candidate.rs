@@ -3,7 +3,7 @@
 use super::charts::{self, ChartView};
 use super::common::{evidence_cell, page_name, why_null, Frame, Place, Rows};
 use super::{aggregate, environment, memory, performance, sizes, symmetric};
-use crate::dataset::{Dataset, Entry};
+use crate::dataset::{Dataset, Entry, CAMPAIGN_FILE};
 use crate::evidence::{CandidateInfo, Class, FlagsKind, KatResult, LibraryKind, Origin};
 use crate::identity::Identity;
 use crate::report::format;
@@ -37,6 +37,8 @@ pub struct CandidatePage {
     pub trials_chart: Option<ChartView>,
     /// Calls.
     pub calls: Option<Table>,
+    /// Why there are none, where trials have no samples of single calls.
+    pub no_calls: Option<String>,
     /// Image and resident set.
     pub resident: Table,
     /// Whether resident sets are maxima over processes, as the source of an import states them.
@@ -111,29 +113,33 @@ impl CandidatePage {
             there.then(|| file.clone())
         });
         let filled = |table: Table| (!table.is_empty()).then_some(table);
-        let printed = |section: &str| aggregate::table(&rows, section);
+        let printed = |section: &str, notes: &mut Notes| aggregate::table(&rows, section, notes);
         CandidatePage {
             frame,
             aggregate: dataset.cells.is_some(),
             candidate: basics(&rows),
-            environment: printed("environment")
+            environment: printed("environment", &mut notes)
                 .unwrap_or_else(|| environment::table(&rows, &mut notes)),
-            kat: printed("kat").unwrap_or_else(|| kat(&rows, &mut notes)),
-            performance: printed("performance")
+            kat: printed("kat", &mut notes).unwrap_or_else(|| kat(&rows, &mut notes)),
+            performance: printed("performance", &mut notes)
                 .unwrap_or_else(|| performance::means(&rows, &mut notes)),
             means_chart: charts::means(&rows, charts),
             left_out: left_out(&rows),
             trials: filled(performance::trials(&rows, &mut notes)),
             trials_chart: charts::trials(&rows, charts),
             calls: filled(performance::calls(&rows, &mut notes)),
-            resident: printed("resource").unwrap_or_else(|| memory::resident(&rows, &mut notes)),
+            no_calls: performance::no_calls(&rows),
+            resident: printed("resource", &mut notes)
+                .unwrap_or_else(|| memory::resident(&rows, &mut notes)),
             resident_maxima: dataset.campaign.class == Class::Imported,
             static_parts: memory::static_parts(&rows, &mut notes),
             isolated: memory::isolated(&rows, &mut notes),
-            sizes: printed("sizes").unwrap_or_else(|| sizes::table(&rows, place, &mut notes)),
+            sizes: printed("sizes", &mut notes)
+                .unwrap_or_else(|| sizes::table(&rows, place, &mut notes)),
             symmetric_verdict: symmetric::verdict(&rows),
             symmetric_wrappers: symmetric::wrappers(&rows),
-            symmetric: printed("symmetric").or_else(|| symmetric::table(&rows, &mut notes)),
+            symmetric: printed("symmetric", &mut notes)
+                .or_else(|| symmetric::table(&rows, &mut notes)),
             symmetric_chart: charts::symmetric(&rows, charts),
             evidence: evidence(&rows, place, &mut notes),
             notes: notes.into_list(),
@@ -160,7 +166,7 @@ fn basics(rows: &Rows) -> Basics {
         name: candidate.name.clone(),
         category: candidate.category.clone(),
         function: candidate.function.clone(),
-        origin: origin_word(candidate.origin).to_owned(),
+        origin: candidate.origin.word().to_owned(),
         origin_text: origin_text(candidate.origin).to_owned(),
         specification: candidate.specification.clone(),
         versions: in_guide_order(&measured),
@@ -185,14 +191,6 @@ fn in_guide_order(builds: &BTreeSet<&str>) -> Vec<String> {
         .copied()
         .filter(|build| !guide.contains(build));
     first.chain(rest).map(str::to_owned).collect()
-}
-
-pub(super) fn origin_word(origin: Origin) -> &'static str {
-    match origin {
-        Origin::Submission => "submission",
-        Origin::Upstream => "upstream",
-        Origin::Independent => "independent",
-    }
 }
 
 fn origin_text(origin: Origin) -> &'static str {
@@ -304,8 +302,36 @@ fn evidence(rows: &Rows, place: &Place, notes: &mut Notes) -> Table {
             item("hash profile", of(dataset.profile.get(&key)));
         }
     }
+    let mut of_all = |item: &str, file: &str, digest: &str| {
+        let mut cells = vec![Cell::text(ALL)];
+        cells.extend(
+            rows.builds
+                .then(|| [Cell::text(ALL), Cell::text(ALL)])
+                .into_iter()
+                .flatten(),
+        );
+        cells.extend([
+            Cell::text(item),
+            evidence_cell(place, file),
+            Cell::code(format::digest16(digest)),
+        ]);
+        table.rows.push(cells);
+    };
+    of_all("plan and rows", CAMPAIGN_FILE, &dataset.campaign_sha256);
+    for entry in &dataset.environments {
+        of_all("environment", &entry.file, &entry.sha256);
+    }
+    if let Some(entry) = &dataset.build {
+        of_all("builds", &entry.file, &entry.sha256);
+    }
+    if let Some(entry) = &dataset.cells {
+        of_all("published cells", &entry.file, &entry.sha256);
+    }
     table
 }
+
+/// Stands where a file is of all instances.
+const ALL: &str = "all";
 
 /// File and digest of an entry.
 fn of<T>(entry: Option<&Entry<T>>) -> Option<(&str, &str)> {

@@ -1,7 +1,7 @@
 //! Charts of a candidate's page: their values, and the sentence beside each.
 
-use super::common::{page_name, Rows};
-use super::figures::{Figures, Share};
+use super::common::{kat_failure, page_name, Rows};
+use super::figures::{Figures, Share, FEW_CALLS};
 use crate::dataset::Key;
 use crate::evidence::TimingRecord;
 use crate::report::chart::{self, DotRow, Group, Mark, Row, StackRow};
@@ -86,6 +86,7 @@ pub(super) fn means(rows: &Rows, charts: &mut Charts) -> Option<ChartView> {
             label: rows.short_name(&key.0),
             value: shown.value,
             text: shown.text,
+            care: care(rows, key, figures.calls),
         })
     });
     if groups.is_empty() {
@@ -96,13 +97,52 @@ pub(super) fn means(rows: &Rows, charts: &mut Charts) -> Option<ChartView> {
         _ => decade(value),
     };
     let sentences: Vec<String> = groups.iter().map(extremes).collect();
+    let text = format!("{}: {}.", capitalised(unit(kind)), sentences.join("; "));
+    let starred = groups.iter().flat_map(|group| &group.rows);
+    let text = with_stars(text, starred.clone().any(|row| row.care.is_some()));
     Some(put(
         charts,
         &format!("{}-means", page_name(&rows.candidate.id)),
         chart::bars(&groups, unit(kind), tick),
         format!("Bars of the {} of {}.", unit(kind), rows.candidate.id),
-        sentences.join(" "),
+        text,
     ))
+}
+
+/// What must be kept in mind of a row wherever its figure is repeated: few calls, and a KAT that did
+/// not pass.
+fn care(rows: &Rows, key: &Key, calls: Option<u64>) -> Option<String> {
+    let few = calls.filter(|calls| *calls < FEW_CALLS);
+    let few = few.map(|calls| format!("n={calls}"));
+    let parts: Vec<String> = few
+        .into_iter()
+        .chain(kat_failure(rows.dataset, &key.0))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// A name in a sentence, with what must be kept in mind of it.
+pub(super) fn with_care(name: &str, care: Option<&str>) -> String {
+    match care {
+        Some(care) => format!("{name} ({care})"),
+        None => name.to_owned(),
+    }
+}
+
+/// The text beside a chart, with the meaning of its stars if it has any.
+pub(super) fn with_stars(text: String, any: bool) -> String {
+    match any {
+        true => {
+            format!("{text} A star marks fewer than {FEW_CALLS} calls, or a KAT that did not pass.")
+        }
+        false => text,
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + characters.as_str()
 }
 
 /// A power of ten without decimals: `10 k`, `1 M`.
@@ -116,16 +156,19 @@ fn decade(value: f64) -> String {
     format!("{scaled:.0}{unit}")
 }
 
-/// `keygen: from 1.0 M (a) to 2.0 G (b).`
+/// `keygen from 1.00 M of a to 2.00 G of b (n=20)`
 fn extremes(group: &Group<Row>) -> String {
+    let named = |row: &Row| {
+        let label = with_care(&row.label, row.care.as_deref());
+        format!("{} of {label}", row.text)
+    };
     let least = group.rows.iter().min_by(|a, b| a.value.total_cmp(&b.value));
     let most = group.rows.iter().max_by(|a, b| a.value.total_cmp(&b.value));
     match (least, most) {
-        (Some(least), Some(most)) if least != most => format!(
-            "{}: from {} ({}) to {} ({}).",
-            group.title, least.text, least.label, most.text, most.label
-        ),
-        (Some(only), _) => format!("{}: {} ({}).", group.title, only.text, only.label),
+        (Some(least), Some(most)) if least != most => {
+            format!("{} from {} to {}", group.title, named(least), named(most))
+        }
+        (Some(only), _) => format!("{} {}", group.title, named(only)),
         _ => String::new(),
     }
 }
@@ -220,6 +263,7 @@ pub(super) fn symmetric(rows: &Rows, charts: &mut Charts) -> Option<ChartView> {
             hash: hash.value,
             drng: drng.unwrap_or(0.0),
             text: hash.text,
+            care: kat_failure(rows.dataset, &key.0),
         })
     });
     let most = groups
@@ -228,8 +272,12 @@ pub(super) fn symmetric(rows: &Rows, charts: &mut Charts) -> Option<ChartView> {
         .max_by(|a, b| a.1.hash.total_cmp(&b.1.hash))?;
     let text = format!(
         "The largest share is {}, of {} {}.",
-        most.1.text, most.1.label, most.0.title
+        most.1.text,
+        with_care(&most.1.label, most.1.care.as_deref()),
+        most.0.title
     );
+    let starred = groups.iter().flat_map(|group| &group.rows);
+    let text = with_stars(text, starred.clone().any(|row| row.care.is_some()));
     Some(put(
         charts,
         &format!("{}-symmetric", page_name(&rows.candidate.id)),

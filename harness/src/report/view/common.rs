@@ -1,11 +1,12 @@
 //! What several pages share: where a page stands, which rows a candidate has, why a value is
 //! missing, and the warnings of a dataset.
 
+use super::figures::printed;
 use crate::catalogue::Catalogue;
 use crate::dataset::{Dataset, Entry, Key};
 use crate::evidence::{
-    covers, CampaignFile, CandidateInfo, Class, FindingState, Head, Reason, ReasonCode, Status,
-    TimingRecord,
+    covers, CampaignFile, CandidateInfo, Class, FindingState, Head, KatResult, LibraryKind, Reason,
+    ReasonCode, Status, TimingRecord,
 };
 use crate::host::readiness;
 use crate::identity::Identity;
@@ -13,7 +14,7 @@ use crate::report::escape;
 use crate::report::table::{reason_text, Cell, Notes, Table};
 use protocol::{Operation, SourceKind};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the pages of a dataset stand, relative to other things.
 #[derive(Debug, Clone, Default)]
@@ -84,8 +85,8 @@ pub struct Frame {
     pub seal: Option<String>,
     /// What the dataset is, if it was imported.
     pub provenance: Option<String>,
-    /// Tool and version that measured.
-    pub tool: String,
+    /// How the dataset came about: the tool that measured, or the format of what was imported.
+    pub made: String,
 }
 
 impl Frame {
@@ -124,8 +125,16 @@ impl Frame {
             dataset: dataset.id.clone(),
             seal: dataset.seal.clone(),
             provenance: campaign.provenance.as_ref().map(|p| p.text.clone()),
-            tool: format!("{} {}", campaign.tool.name, campaign.tool.version),
+            made: made(campaign),
         }
+    }
+}
+
+fn made(campaign: &CampaignFile) -> String {
+    let tool = format!("{} {}", campaign.tool.name, campaign.tool.version);
+    match campaign.class {
+        Class::Imported | Class::Aggregate => format!("imported ({tool})"),
+        _ => format!("measured with {tool}"),
     }
 }
 
@@ -301,15 +310,42 @@ pub fn candidates_with_page(campaign: &CampaignFile) -> BTreeSet<String> {
     if campaign.study.is_some() {
         return BTreeSet::new();
     }
+    let shown = shown_identities(campaign);
+    shown.map(|identity| identity.candidate.clone()).collect()
+}
+
+/// Identities of the rows that tables show.
+pub(super) fn shown_identities(campaign: &CampaignFile) -> impl Iterator<Item = &Identity> {
     let shown = campaign.rows.iter().filter(|row| {
         let left_out = |reason| is_left_out(row.status, reason);
         !row.reason.as_ref().is_some_and(left_out)
     });
-    shown.map(|row| row.identity.candidate.clone()).collect()
+    shown.map(|row| &row.identity)
 }
 
 fn is_left_out(status: Status, reason: &Reason) -> bool {
     status == Status::Skipped && matches!(reason.code, ReasonCode::NotInPlan | ReasonCode::Deferred)
+}
+
+/// What tables of all candidates have no rows for: the identities that were not planned or put off, by
+/// the reason, and what the run was not asked for.
+pub(super) fn left_out(campaign: &CampaignFile, of: impl Fn(&Identity) -> bool) -> Vec<String> {
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    let rows = campaign.rows.iter().filter(|row| of(&row.identity));
+    let left = rows.filter_map(|row| {
+        let reason = row.reason.as_ref();
+        reason.filter(|reason| is_left_out(row.status, reason))
+    });
+    for reason in left {
+        *reasons.entry(reason_text(reason)).or_default() += 1;
+    }
+    let rows = reasons.into_iter().map(|(reason, count)| match count {
+        1 => format!("1 identity: {reason}"),
+        _ => format!("{count} identities: {reason}"),
+    });
+    let only = campaign.only.as_ref();
+    let only = only.map(|only| format!("all that --only {only} does not match: not asked for"));
+    rows.chain(only).collect()
 }
 
 /// Why an identity has no evidence of some kind: the campaign's reason for the row, the build's, or
@@ -349,37 +385,40 @@ pub(super) fn why_null(head: &Head, pointer: &str) -> String {
     }
 }
 
+/// Result of the KAT of an identity's timed library, where the dataset states one.
+pub(super) fn kat_word<'d>(dataset: &'d Dataset, identity: &Identity) -> Option<&'d str> {
+    let key = (identity.clone(), LibraryKind::Timed);
+    if let Some(entry) = dataset.kat.get(&key) {
+        return Some(entry.value.result.word());
+    }
+    let of_record = |op| {
+        let entry = dataset.timing.get(&(identity.clone(), op))?;
+        Some(entry.value.kat.as_ref()?.result.word())
+    };
+    let known = Operation::ALL.into_iter().find_map(of_record);
+    known.or_else(|| printed(dataset, identity, "kat", "KAT"))
+}
+
+/// The result of a KAT that did not pass: `KAT MISMATCH`.
+pub(super) fn kat_failure(dataset: &Dataset, identity: &Identity) -> Option<String> {
+    let word = kat_word(dataset, identity)?;
+    (word != KatResult::Pass.word()).then(|| format!("KAT {word}"))
+}
+
 /// What a reader must know of an identity whose KAT did not pass, or that has none.
 pub(super) fn kat_mark(dataset: &Dataset, identity: &Identity) -> Option<String> {
-    use crate::evidence::{KatResult, LibraryKind};
-    let key = (identity.clone(), LibraryKind::Timed);
-    let result = match dataset.kat.get(&key) {
-        Some(entry) => entry.value.result,
-        None => {
-            let records = Operation::ALL.map(|op| dataset.timing.get(&(identity.clone(), op)));
-            let kat = records
-                .into_iter()
-                .flatten()
-                .find_map(|r| r.value.kat.as_ref());
-            kat?.result
-        }
-    };
-    if result == KatResult::Pass {
-        return None;
-    }
+    let failure = kat_failure(dataset, identity)?;
+    let word = kat_word(dataset, identity)?;
     let allowed = dataset
         .campaign
         .candidates
         .iter()
         .filter(|c| c.id == identity.candidate)
         .flat_map(|c| &c.kat_issues)
-        .find(|issue| issue.instance == identity.label && issue.result == result.word());
+        .find(|issue| issue.instance == identity.label && issue.result == word);
     Some(match allowed {
-        Some(issue) => format!("KAT {}, a known deviation: {}", result.word(), issue.reason),
-        None => format!(
-            "KAT {}: its figures are of code that is not known to be correct",
-            result.word()
-        ),
+        Some(issue) => format!("{failure}, a known deviation: {}", issue.reason),
+        None => format!("{failure}: its figures are of code that is not known to be correct"),
     })
 }
 

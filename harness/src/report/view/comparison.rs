@@ -1,14 +1,15 @@
 //! The page of a comparison.
 
-use super::charts::{put, ChartView};
-use super::common::{arch_name, kat_mark, warnings, Crumb};
+use super::charts::{put, with_care, with_stars, ChartView};
+use super::common::{arch_name, kat_failure, kat_mark, page_name, warnings, Crumb};
 use super::environment;
-use super::figures::FEW_CALLS;
+use super::figures::{Figures, FEW_CALLS, ZERO_OR_TINY};
 use super::systems::class_word;
-use crate::compare::{Compared, Comparison, Metric, Row, Verdict};
+use crate::compare::{Compared, Comparison, Fastest, Metric, Row, Verdict};
 use crate::dataset::Dataset;
 use crate::identity::Identity;
 use crate::report::chart::{self, Group, RatioRow};
+use crate::report::escape;
 use crate::report::format;
 use crate::report::html::Charts;
 use crate::report::table::{Cell, Note, Notes, Table};
@@ -44,12 +45,18 @@ pub struct ComparisonPage {
     pub verdicts: Vec<String>,
     /// Whether any row was tested.
     pub tested: bool,
+    /// Whether a side is published cells, which have no trials.
+    pub aggregate: bool,
     /// Ratios of cycles.
     pub cycles: Option<Table>,
+    /// Why no row has a ratio of cycles.
+    pub no_cycles: Option<String>,
     /// Their chart.
     pub cycles_chart: Option<ChartView>,
     /// Ratios of time.
     pub time: Option<Table>,
+    /// Why no row has a ratio of times.
+    pub no_time: Option<String>,
     /// Their chart, where there are no cycles.
     pub time_chart: Option<ChartView>,
     /// Rows without any ratio.
@@ -58,15 +65,21 @@ pub struct ComparisonPage {
     pub reference: Option<String>,
     /// Cost relative to the reference instance on the same system.
     pub to_reference: Option<Table>,
+    /// Whether a side has evidence of the memory of an operation.
+    pub memory: bool,
+    /// Whether a side has evidence of the share of wrapped functions.
+    pub shares: bool,
     /// Memory and symmetric share side by side.
     pub beside: Option<Table>,
+    /// What is in that table.
+    pub beside_caption: &'static str,
     /// The fastest code of each label.
     pub fastest: Option<Table>,
     /// Geometric means.
     pub means: Option<Table>,
     /// Identities that only one side has.
     pub only_in_one: Option<Table>,
-    /// Stem of the files with the same content as JSON and CSV.
+    /// Stem of the files with the same content as JSON and CSV, as part of a link.
     pub files: String,
     /// All notes.
     pub notes: Vec<Note>,
@@ -77,6 +90,8 @@ struct Maker<'a> {
     comparison: &'a Comparison,
     datasets: [&'a Dataset; 2],
     notes: Notes,
+    /// Whether rows need the names of candidates, and of codes and builds.
+    candidates: bool,
     builds: bool,
 }
 
@@ -98,6 +113,9 @@ impl ComparisonPage {
             comparison,
             datasets,
             notes: Notes::default(),
+            candidates: identities
+                .iter()
+                .any(|id| id.candidate != identities[0].candidate),
             builds: kinds.len() > 1,
         };
         let (a, b) = (&comparison.a.name, &comparison.b.name);
@@ -119,24 +137,30 @@ impl ComparisonPage {
             sides: maker.sides(),
             agreement: maker.agreement(),
             findings: maker.findings(),
-            standing_out: standing_out(comparison),
+            standing_out: standing_out(&maker),
             verdicts: maker.verdicts(),
             tested: comparison
                 .rows
                 .iter()
                 .any(|row| row.cycles.p.is_some() || row.time.p.is_some()),
+            aggregate: datasets.iter().any(|dataset| dataset.cells.is_some()),
             cycles: maker.ratios(Metric::Cycles),
+            no_cycles: no_ratio(comparison, Metric::Cycles),
             cycles_chart,
             time: maker.ratios(Metric::Time),
+            no_time: no_ratio(comparison, Metric::Time),
             time_chart,
             not_comparable: maker.not_comparable(),
             reference: comparison.reference.as_ref().map(Identity::to_string),
             to_reference: maker.reference_table(),
+            memory: maker.has_memory(),
+            shares: maker.has_shares(),
             beside: maker.beside(),
+            beside_caption: beside_caption(maker.has_memory(), maker.has_shares()),
             fastest: maker.fastest(),
             means: maker.means(),
             only_in_one: maker.only_in_one(),
-            files: stem.to_owned(),
+            files: escape::path_part(stem),
             notes: maker.notes.into_list(),
         }
     }
@@ -194,7 +218,7 @@ impl Maker<'_> {
             let name = format!("noise floor, {}", floor.metric.name());
             let cells = [floor.a, floor.b].map(|value| {
                 Cell::or_missing(
-                    value.map(|ln: f64| format::share(ln.exp_m1())),
+                    value.map(|ln| format::share(libm::expm1(ln))),
                     &mut self.notes,
                     "no operation was timed twice in this metric (no_noise_floor)",
                 )
@@ -212,7 +236,7 @@ impl Maker<'_> {
     }
 
     fn agreement(&self) -> Option<Table> {
-        let mut table = Table::with(&["what", "instances", "stated by both", "equal"]);
+        let mut table = Table::with(&["what", "instances#", "stated by both#", "equal#"]);
         for agreement in &self.comparison.agreement {
             table.rows.push(vec![
                 Cell::text(agreement.what.text()),
@@ -241,6 +265,9 @@ impl Maker<'_> {
     /// An empty table with the columns that name a row, then `titles`.
     fn table(&self, titles: &[&str]) -> Table {
         let mut table = Table::with(&["instance"]);
+        if self.candidates {
+            table.add_columns(&["candidate"]);
+        }
         if self.builds {
             table.add_columns(&["code", "build"]);
         }
@@ -251,17 +278,11 @@ impl Maker<'_> {
 
     /// The cells that name a row, marked where a KAT did not pass on a side.
     fn head(&mut self, row: &Row) -> Vec<Cell> {
-        let mut label = Cell::code(&row.identity.label);
-        let names = [
-            self.comparison.a.name.clone(),
-            self.comparison.b.name.clone(),
-        ];
-        for (name, dataset) in names.iter().zip(self.datasets) {
-            if let Some(text) = kat_mark(dataset, &row.identity) {
-                label = label.with_note(&mut self.notes, format!("{name}: {text}"));
-            }
+        let both = [&row.identity, &row.identity];
+        let mut cells = vec![self.kat_marked(Cell::code(&row.identity.label), both)];
+        if self.candidates {
+            cells.push(Cell::text(&row.identity.candidate));
         }
-        let mut cells = vec![label];
         if self.builds {
             cells.push(Cell::text(&row.identity.code));
             cells.push(Cell::text(&row.identity.build));
@@ -270,6 +291,37 @@ impl Maker<'_> {
         cells
     }
 
+    /// A cell, marked where the KAT of its identity did not pass on a side.
+    fn kat_marked(&mut self, mut cell: Cell, identities: [&Identity; 2]) -> Cell {
+        let sides = [&self.comparison.a, &self.comparison.b];
+        for ((side, dataset), identity) in sides.into_iter().zip(self.datasets).zip(identities) {
+            if let Some(text) = kat_mark(dataset, identity) {
+                cell = cell.with_note(&mut self.notes, format!("{}: {text}", side.name));
+            }
+        }
+        cell
+    }
+
+    /// What must be kept in mind of a row wherever its ratio is repeated: few calls, and a KAT that did
+    /// not pass.
+    fn care(&self, row: &Row) -> Option<String> {
+        let mut parts = Vec::new();
+        let sides = [&self.comparison.a, &self.comparison.b].into_iter();
+        for ((side, dataset), calls) in sides.zip(self.datasets).zip(row.calls) {
+            let few = calls.filter(|calls| *calls < FEW_CALLS);
+            parts.extend(few.map(|calls| format!("n={calls} on {}", side.name)));
+            let failure = kat_failure(dataset, &row.identity);
+            parts.extend(failure.map(|failure| format!("{failure} on {}", side.name)));
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// The name of a row in a sentence, with what must be kept in mind.
+    fn named(&self, row: &Row) -> String {
+        with_care(&self.short(&row.identity), self.care(row).as_deref())
+    }
+
+    /// Rows of a metric: those with a ratio, and those whose values stand beside a ratio of the other.
     fn ratios(&mut self, metric: Metric) -> Option<Table> {
         let [a, b] = self.names();
         let comparison = self.comparison;
@@ -287,8 +339,11 @@ impl Maker<'_> {
         }
         let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
         let mut table = self.table(&titles);
-        let with = |row: &&Row| row.of(metric).ratio.is_some();
-        for row in comparison.rows.iter().filter(with) {
+        let shown = |row: &&Row| {
+            let of = row.of(metric);
+            of.ratio.is_some() || (has_ratio(row) && of.values.iter().any(Option::is_some))
+        };
+        for row in comparison.rows.iter().filter(shown) {
             let mut cells = self.head(row);
             cells.extend(self.ratio_cells(row, row.of(metric), tested));
             table.rows.push(cells);
@@ -297,16 +352,20 @@ impl Maker<'_> {
     }
 
     fn ratio_cells(&mut self, row: &Row, compared: &Compared, tested: bool) -> Vec<Cell> {
-        let mut cells: Vec<Cell> = (0..2)
-            .map(|side| value_cell(compared.texts[side].as_deref(), row.calls[side]))
-            .collect();
+        let mut cells = self.value_cells(row, compared);
         let digits = compared.digits;
-        let ratio = compared.ratio.map(|ratio| format::ratio(ratio, digits));
-        cells.push(Cell::text(ratio.unwrap_or_default()));
         let why = match &compared.verdict {
             Verdict::NotTested(why) => format!("none: {}", why.text()),
+            Verdict::NotComparable(why) => why.clone(),
             _ => "none".to_owned(),
         };
+        let Some(ratio) = compared.ratio else {
+            let missing = if tested { 3 } else { 2 };
+            cells.extend((0..missing).map(|_| Cell::missing(&mut self.notes, &why)));
+            cells.push(Cell::text(compared.verdict.text()));
+            return cells;
+        };
+        cells.push(Cell::text(format::ratio(ratio, digits)));
         let interval = compared.interval.map(|[low, high]| {
             format!(
                 "{} to {}",
@@ -326,13 +385,43 @@ impl Maker<'_> {
         cells
     }
 
-    /// Rows without a ratio in either metric.
+    /// The values of both sides, each with the number of its calls where they are few.
+    fn value_cells(&mut self, row: &Row, compared: &Compared) -> Vec<Cell> {
+        let sides = compared.texts.iter().zip(row.calls);
+        sides
+            .map(|(text, calls)| match text {
+                Some(text) => value_cell(text, calls),
+                None => Cell::missing(&mut self.notes, NO_VALUE),
+            })
+            .collect()
+    }
+
+    /// Rows without a ratio in either metric, with the values that there are.
     fn not_comparable(&mut self) -> Option<Table> {
-        let mut table = self.table(&["why"]);
         let comparison = self.comparison;
-        let without = |row: &&Row| row.cycles.ratio.is_none() && row.time.ratio.is_none();
-        for row in comparison.rows.iter().filter(without) {
+        let rows: Vec<&Row> = comparison
+            .rows
+            .iter()
+            .filter(|row| !has_ratio(row))
+            .collect();
+        let has = |metric: &Metric| {
+            let values = rows.iter().flat_map(|row| row.of(*metric).values);
+            values.flatten().next().is_some()
+        };
+        let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(has).collect();
+        let titles = metrics.iter().flat_map(|metric| {
+            self.names()
+                .map(|name| format!("{} {name}#", metric.name()))
+        });
+        let mut titles: Vec<String> = titles.collect();
+        titles.push("why".to_owned());
+        let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+        let mut table = self.table(&titles);
+        for row in rows {
             let mut cells = self.head(row);
+            for metric in &metrics {
+                cells.extend(self.value_cells(row, row.of(*metric)));
+            }
             let why = match &row.time.verdict {
                 Verdict::NotComparable(why) => why.clone(),
                 other => other.text(),
@@ -346,7 +435,7 @@ impl Maker<'_> {
     fn verdicts(&self) -> Vec<String> {
         let mut counts: Vec<(String, usize)> = Vec::new();
         for row in &self.comparison.rows {
-            let text = row.verdict.text();
+            let text = row.verdict.with_reason();
             match counts.iter_mut().find(|(word, _)| *word == text) {
                 Some((_, count)) => *count += 1,
                 None => counts.push((text, 1)),
@@ -368,34 +457,34 @@ impl Maker<'_> {
         let have = |row: &&Row| row.to_reference.iter().any(Option::is_some);
         for row in comparison.rows.iter().filter(have) {
             let mut cells = self.head(row);
-            for ratio in row.to_reference {
-                let text = ratio.map(|ratio| format::ratio(ratio, 3));
-                cells.push(Cell::or_missing(
-                    text,
-                    &mut self.notes,
-                    "this side does not have the reference instance, or not in this metric",
-                ));
+            for (ratio, calls) in row.to_reference.into_iter().zip(row.calls) {
+                cells.push(match ratio {
+                    Some(ratio) => value_cell(&format::ratio(ratio, 3), calls),
+                    None => Cell::missing(&mut self.notes, NO_REFERENCE),
+                });
             }
-            let metric = if row.cycles.ratio.is_some() {
-                Metric::Cycles
-            } else {
-                Metric::Time
-            };
-            cells.push(Cell::text(metric.name()));
+            cells.push(Cell::text(row.metric().name()));
             table.rows.push(cells);
         }
         filled(table)
     }
 
+    fn has_memory(&self) -> bool {
+        let rows = self.comparison.rows.iter();
+        rows.flat_map(|row| row.memory_bytes)
+            .flatten()
+            .next()
+            .is_some()
+    }
+
+    fn has_shares(&self) -> bool {
+        let mut rows = self.comparison.rows.iter();
+        rows.any(|row| row.symmetric_texts.iter().any(Option::is_some))
+    }
+
     /// Memory and symmetric share, each where a side has it.
     fn beside(&mut self) -> Option<Table> {
-        let rows = &self.comparison.rows;
-        let memory = rows
-            .iter()
-            .any(|row| row.memory_bytes.iter().any(Option::is_some));
-        let share = rows
-            .iter()
-            .any(|row| row.symmetric_texts.iter().any(Option::is_some));
+        let (memory, share) = (self.has_memory(), self.has_shares());
         let mut titles = Vec::new();
         for name in self.names().iter().filter(|_| memory) {
             titles.push(format!("memory {name} (bytes)#"));
@@ -419,19 +508,22 @@ impl Maker<'_> {
                     &no_evidence("memory"),
                 ));
             }
-            for text in row.symmetric_texts.iter().filter(|_| share) {
-                cells.push(Cell::or_missing(
-                    text.clone(),
-                    &mut self.notes,
-                    &no_evidence("profile"),
-                ));
+            let texts = row.symmetric_texts.iter().zip(self.datasets);
+            for (text, dataset) in texts.filter(|_| share) {
+                let cell = Cell::or_missing(text.clone(), &mut self.notes, &no_evidence("profile"));
+                let key = (row.identity.clone(), row.operation);
+                let share = Figures::of(dataset, &key).share;
+                cells.push(match share.is_printed_zero() {
+                    true => cell.with_note(&mut self.notes, ZERO_OR_TINY),
+                    false => cell,
+                });
             }
             table.rows.push(cells);
         }
         filled(table)
     }
 
-    fn fastest(&self) -> Option<Table> {
+    fn fastest(&mut self) -> Option<Table> {
         let [a, b] = self.names();
         let titles = [
             format!("{a}: code"),
@@ -440,39 +532,46 @@ impl Maker<'_> {
             format!("{b}#"),
             format!("ratio {b} / {a}#"),
         ];
-        let mut table = Table::with(&["instance", "operation"]);
+        let mut table = Table::with(&["instance"]);
+        if self.candidates {
+            table.add_columns(&["candidate"]);
+        }
+        table.add_columns(&["operation", "metric"]);
         table.add_columns(&titles.each_ref().map(String::as_str));
-        for row in &self.comparison.fastest {
-            let mut cells = vec![Cell::code(&row.label), Cell::text(row.operation.name())];
+        let comparison = self.comparison;
+        for row in &comparison.fastest {
+            let identities = row.sides.each_ref().map(|side| &side.identity);
+            let origins = row.sides.each_ref().map(|side| side.origin);
+            let mut cells = vec![self.kat_marked(Cell::code(&row.label), identities)];
+            if self.candidates {
+                cells.push(Cell::text(&row.candidate));
+            }
+            cells.push(Cell::text(row.operation.name()));
+            cells.push(Cell::text(row.metric.name()));
             for side in &row.sides {
-                cells.push(Cell::text(format!(
-                    "{} {}",
-                    side.identity.code, side.identity.build
-                )));
-                cells.push(Cell::text(&side.text));
+                cells.push(Cell::text(code_of(side, origins[0] != origins[1])));
+                cells.push(value_cell(&side.text, side.calls));
             }
             cells.push(Cell::text(format::ratio(row.ratio, row.digits)));
             table.rows.push(cells);
         }
-        // With one code and build of each label the table would say nothing new.
-        let choice = self
-            .comparison
-            .fastest
-            .iter()
-            .any(|row| row.sides[0].identity != row.sides[1].identity);
-        filled(table).filter(|_| choice || self.builds)
+        filled(table)
     }
 
     fn means(&self) -> Option<Table> {
         let mut table =
             Table::with(&["operation", "metric", "geometric mean#", "over#", "members"]);
         for mean in &self.comparison.geometric_means {
-            let members: Vec<String> = mean.members.iter().map(|id| self.short(id)).collect();
+            let is_member = |row: &&Row| {
+                row.operation == mean.operation && mean.members.contains(&row.identity)
+            };
+            let members = self.comparison.rows.iter().filter(is_member);
+            let members: Vec<String> = members.map(|row| self.named(row)).collect();
             table.rows.push(vec![
                 Cell::text(mean.operation.name()),
                 Cell::text(mean.metric.name()),
                 Cell::text(format::ratio(mean.ratio, mean.digits)),
-                Cell::text(mean.members.len().to_string()),
+                Cell::text(members.len().to_string()),
                 Cell::text(members.join(", ")),
             ]);
         }
@@ -510,7 +609,9 @@ impl Maker<'_> {
             return None;
         }
         let [a, b] = self.names();
-        let title = format!("{} {b} / {a}; left of 1, {b} takes less", metric.name());
+        let name = metric.name();
+        let naming = format!("{name} {b} / {a}; left of 1, {b} takes less");
+        let short = format!("{name}, second side / first; left of 1, the second takes less");
         let alt = format!(
             "Dots of the ratios of {}, {b} to {a}, sorted.",
             metric.name()
@@ -522,14 +623,16 @@ impl Maker<'_> {
         };
         let least = all().min_by(|x, y| x.1.ratio.total_cmp(&y.1.ratio))?;
         let most = all().max_by(|x, y| x.1.ratio.total_cmp(&y.1.ratio))?;
-        let text = format!(
-            "The ratios go from {} ({} of {}) to {} ({} of {}).",
-            least.1.text, least.0.title, least.1.label, most.1.text, most.0.title, most.1.label
-        );
-        let svg = chart::ratios(&groups, &title);
+        let named = |(group, row): (&Group<RatioRow>, &RatioRow)| {
+            let label = with_care(&row.label, row.care.as_deref());
+            format!("{}, {} of {label}", row.text, group.title)
+        };
+        let text = format!("The ratios go from {}, to {}.", named(least), named(most));
+        let text = with_stars(text, all().any(|(_, row)| row.care.is_some()));
+        let svg = chart::ratios(&groups, &naming, &short);
         Some(put(
             charts,
-            &format!("{stem}-{}", metric.name()),
+            &format!("{}-{}", page_name(stem), metric.name()),
             svg,
             alt,
             text,
@@ -551,6 +654,7 @@ impl Maker<'_> {
                     ratio,
                     interval: compared.interval.map(|[low, high]| (low, high)),
                     text: format::ratio(ratio, compared.digits),
+                    care: self.care(row),
                 })
             })
             .collect();
@@ -563,9 +667,43 @@ fn no_evidence(phase: &str) -> String {
     format!("this side holds no evidence of the {phase} phase (not_recorded)")
 }
 
+const NO_VALUE: &str = "this side has no such figure (not_recorded)";
+const NO_REFERENCE: &str = "this side does not have the reference instance, or not in this metric";
+
+fn beside_caption(memory: bool, shares: bool) -> &'static str {
+    match (memory, shares) {
+        (true, true) => "Static image, stack and heap of one operation, where lower is better; share of wrapped hash functions, which is no merit in either direction.",
+        (true, false) => "Static image, stack and heap of one operation. Lower is better.",
+        (false, _) => "Share of wrapped hash functions in each operation. A share is no merit in either direction.",
+    }
+}
+
+fn has_ratio(row: &Row) -> bool {
+    row.cycles.ratio.is_some() || row.time.ratio.is_some()
+}
+
+/// Why no row has a ratio in a metric, where none has and there are rows.
+fn no_ratio(comparison: &Comparison, metric: Metric) -> Option<String> {
+    let why = |row: &Row| match &row.of(metric).verdict {
+        Verdict::NotComparable(why) => Some(why.clone()),
+        _ => None,
+    };
+    let all: Option<BTreeSet<String>> = comparison.rows.iter().map(why).collect();
+    let list: Vec<String> = all?.into_iter().collect();
+    (!list.is_empty()).then(|| list.join("; "))
+}
+
+/// The code and build of a side, and whose code it is where that differs.
+fn code_of(side: &Fastest, with_origin: bool) -> String {
+    let Identity { code, build, .. } = &side.identity;
+    match with_origin {
+        true => format!("{code} {build} ({})", side.origin.word()),
+        false => format!("{code} {build}"),
+    }
+}
+
 /// A value with the number of its calls where they are few.
-fn value_cell(text: Option<&str>, calls: Option<u64>) -> Cell {
-    let text = text.unwrap_or(format::MISSING);
+fn value_cell(text: &str, calls: Option<u64>) -> Cell {
     Cell::text(match calls {
         Some(calls) if calls < FEW_CALLS => format!("{text} (n={calls})"),
         _ => text.to_owned(),
@@ -576,7 +714,8 @@ fn value_cell(text: Option<&str>, calls: Option<u64>) -> Cell {
 const STANDS_OUT: f64 = 2.0;
 
 /// Rows whose ratio is far from the median of all, one sentence for each operation and direction.
-fn standing_out(comparison: &Comparison) -> Vec<String> {
+fn standing_out(maker: &Maker) -> Vec<String> {
+    let comparison = maker.comparison;
     let metric = match comparison.rows.iter().any(|row| row.cycles.ratio.is_some()) {
         true => Metric::Cycles,
         false => Metric::Time,
@@ -604,20 +743,15 @@ fn standing_out(comparison: &Comparison) -> Vec<String> {
                 })
                 .collect();
             if !rows.is_empty() {
-                sentences.push(sentence(comparison, metric, operation, &rows));
+                sentences.push(sentence(maker, metric, operation, &rows));
             }
         }
     }
     sentences
 }
 
-fn sentence(
-    comparison: &Comparison,
-    metric: Metric,
-    operation: Operation,
-    rows: &[&Row],
-) -> String {
-    let (a, b) = (&comparison.a.name, &comparison.b.name);
+fn sentence(maker: &Maker, metric: Metric, operation: Operation, rows: &[&Row]) -> String {
+    let [a, b] = maker.names();
     let ratios: Vec<f64> = rows.iter().filter_map(|row| row.of(metric).ratio).collect();
     let fewer = ratios.iter().all(|ratio| *ratio < 1.0);
     // "3.7 times fewer" is the inverse of the ratio.
@@ -636,7 +770,7 @@ fn sentence(
         (Metric::Time, true) => "times less time",
         (Metric::Time, false) => "times as much time",
     };
-    let labels: Vec<&str> = rows.iter().map(|row| row.identity.label.as_str()).collect();
+    let labels: Vec<String> = rows.iter().map(|row| maker.named(row)).collect();
     let than = if fewer { "than" } else { "as" };
     format!(
         "{operation} takes {range} {what} on {b} {than} on {a}: {}.",

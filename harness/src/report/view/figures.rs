@@ -4,6 +4,7 @@
 use super::common::{source_mean, why_not, why_null, SOURCES};
 use crate::dataset::{Dataset, Key};
 use crate::evidence::{CellTable, CellsFile, Quantity};
+use crate::identity::Identity;
 use crate::report::format;
 use crate::report::table::{Cell, Notes};
 use protocol::SourceKind;
@@ -56,9 +57,17 @@ impl Share {
             Share::Unknown => None,
         }
     }
+
+    /// Whether a published page prints it as one that is zero or too small for its digits.
+    pub fn is_printed_zero(&self) -> bool {
+        matches!(self, Share::Known(Shown { text, digits: Some(_), .. }) if text == "0.0%")
+    }
 }
 
-/// Measurements below which summaries give their number.
+/// Said of such a share.
+pub(super) const ZERO_OR_TINY: &str = "a share printed as 0.0%: zero, or below 0.05%";
+
+/// Calls below which summaries give their number, and the guide asks for more (NICCS guide §3.3).
 pub const FEW_CALLS: u64 = 100;
 
 impl Figures {
@@ -88,15 +97,21 @@ impl Figures {
     /// Cell of a summary: cycles or ticks with share and number of calls.
     pub fn mean_cell(&self, notes: &mut Notes) -> Cell {
         match &self.mean {
-            Some(mean) => Cell::text(format!("{}{}", mean.text, self.parenthesis(true))),
+            Some(mean) => {
+                let cell = Cell::text(format!("{}{}", mean.text, self.parenthesis(true)));
+                match self.share.is_printed_zero() {
+                    true => cell.with_note(notes, ZERO_OR_TINY),
+                    false => cell,
+                }
+            }
             None => Cell::missing(notes, self.why()),
         }
     }
 
-    /// Cell of a summary: time with number of calls.
-    pub fn time_cell(&self, notes: &mut Notes) -> Cell {
+    /// Cell of a summary: time with number of calls, and with the share where no cell of cycles has it.
+    pub fn time_cell(&self, with_share: bool, notes: &mut Notes) -> Cell {
         match &self.time {
-            Some(time) => Cell::text(format!("{}{}", time.text, self.parenthesis(false))),
+            Some(time) => Cell::text(format!("{}{}", time.text, self.parenthesis(with_share))),
             None => Cell::missing(notes, self.why()),
         }
     }
@@ -167,10 +182,31 @@ pub fn cell_row<'c>(table: &'c CellTable, key: &Key) -> Option<&'c Vec<crate::ev
     })
 }
 
+/// Whether published cells are of an identity.
+fn is_of(cells: &CellsFile, identity: &Identity) -> bool {
+    identity.candidate == cells.candidate
+        && identity.code == cells.code
+        && identity.build == cells.build
+}
+
+/// The text that a published page has for an identity, in a section with one row a label.
+pub fn printed<'d>(
+    dataset: &'d Dataset,
+    identity: &Identity,
+    section: &str,
+    title: &str,
+) -> Option<&'d str> {
+    let cells = &dataset.cells.as_ref()?.value;
+    let table = cells.table(section).filter(|_| is_of(cells, identity))?;
+    let instance = table.column("instance")?;
+    let is_label = |cell: &crate::evidence::Cell| cell.text == identity.label;
+    let mut rows = table.rows.iter();
+    let row = rows.find(|row| row.get(instance).is_some_and(is_label))?;
+    Some(&row.get(table.column(title)?)?.text)
+}
+
 fn from_cells(cells: &CellsFile, key: &Key) -> Figures {
-    let of_this = key.0.candidate == cells.candidate
-        && key.0.code == cells.code
-        && key.0.build == cells.build;
+    let of_this = is_of(cells, &key.0);
     let performance = cells.table("performance").filter(|_| of_this);
     let row = performance.and_then(|table| cell_row(table, key));
     let shown = |title: &str| {

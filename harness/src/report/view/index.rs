@@ -1,10 +1,10 @@
 //! The index of a dataset: its candidates and how far each one is.
 
-use super::common::{kat_marks, page_name, Frame, Place, Rows};
+use super::common::{kat_marks, kat_word, left_out, page_name, Frame, Place, Rows};
 use super::environment;
 use super::figures::Figures;
 use crate::dataset::Dataset;
-use crate::evidence::{KatResult, LibraryKind, Status, TimingRecord};
+use crate::evidence::{KatResult, Status, TimingRecord};
 use crate::report::table::{Cell, Note, Notes, Table};
 use serde::Serialize;
 
@@ -19,6 +19,8 @@ pub struct IndexPage {
     pub study: Option<String>,
     /// Security targets that have a ranking, bits.
     pub targets: Vec<u32>,
+    /// What was left out, one sentence a reason.
+    pub left_out: Vec<String>,
     /// Name of the plan.
     pub plan: Option<String>,
     /// Start, UTC.
@@ -58,6 +60,7 @@ impl IndexPage {
                 .as_ref()
                 .map(|_| super::STUDY_PAGE.to_owned()),
             targets: super::targets(&dataset.campaign),
+            left_out: left_out(campaign, |_| true),
             plan: campaign.plan.as_ref().map(|plan| plan.name.clone()),
             started: campaign.started_utc.clone(),
             ended: campaign.ended_utc.clone(),
@@ -71,11 +74,7 @@ fn row(rows: &Rows, notes: &mut Notes) -> Vec<Cell> {
     let passed = rows
         .shown
         .iter()
-        .filter(|identity| {
-            let key = ((**identity).clone(), LibraryKind::Timed);
-            let kat = rows.dataset.kat.get(&key);
-            kat.is_some_and(|entry| entry.value.result == KatResult::Pass)
-        })
+        .filter(|identity| kat_word(rows.dataset, identity) == Some(KatResult::Pass.word()))
         .count();
     let planned = rows.each().count();
     let timed = rows
@@ -89,6 +88,10 @@ fn row(rows: &Rows, notes: &mut Notes) -> Vec<Cell> {
     let of = |done: usize, all: usize| format!("{done} of {all}");
     let cpus = environment::cpus(rows);
     let cpu = (!cpus.is_empty()).then(|| environment::list(&cpus));
+    let why_no_cpu = match rows.dataset.cells {
+        Some(_) => "published cells name it in the text of the processor only (aggregate)",
+        None => "nothing of it has been timed",
+    };
     let passed = Cell::text(of(passed, rows.shown.len()));
     let passed = kat_marks(rows)
         .into_iter()
@@ -98,10 +101,10 @@ fn row(rows: &Rows, notes: &mut Notes) -> Vec<Cell> {
     vec![
         Cell::code(&candidate.id).to(format!("{}.md", page_name(&candidate.id))),
         Cell::text(&candidate.name),
-        Cell::text(super::candidate::origin_word(candidate.origin)),
+        Cell::text(candidate.origin.word()),
         Cell::text(rows.shown.len().to_string()),
         passed,
         Cell::text(of(timed, planned)),
-        Cell::or_missing(cpu, notes, "nothing of it has been timed"),
+        Cell::or_missing(cpu, notes, why_no_cpu),
     ]
 }

@@ -6,8 +6,8 @@ use super::environment;
 use crate::compare::{second_timing, Metric};
 use crate::dataset::Dataset;
 use crate::evidence::{
-    BuildRow, Disturbed, Exit, FindingState, FlagsKind, LibraryKind, PlanSettings, TimingRecord,
-    Trial,
+    BuildRow, CycleSourceRecord, Disturbed, Exit, FindingState, FlagsKind, LibraryKind,
+    PlanSettings, TimingRecord, Trial,
 };
 use crate::report::format;
 use crate::report::table::{reason_text, Cell, Note, Notes, Table};
@@ -29,8 +29,12 @@ pub struct MethodPage {
     pub made: Option<Table>,
     /// Whether this program measured, and not the tool of an import.
     pub own: bool,
+    /// Whether the cells are those of a published page, without any evidence of how they came about.
+    pub aggregate: bool,
     /// Whether any record has core cycles.
     pub core_cycles: bool,
+    /// Whether every record with core cycles names the event that was counted.
+    pub event_named: bool,
     /// How inputs were made, one sentence each.
     pub inputs: Vec<String>,
     /// Where cycles and ticks come from.
@@ -93,10 +97,9 @@ impl MethodPage {
             }),
             made: made(dataset),
             own: dataset.campaign.provenance.is_none(),
-            core_cycles: dataset
-                .timing
-                .values()
-                .any(|entry| entry.value.cycle_source.kind == SourceKind::Perf),
+            aggregate: dataset.cells.is_some(),
+            core_cycles: core_cycles(dataset).next().is_some(),
+            event_named: core_cycles(dataset).all(|source| source.event.is_some()),
             inputs: inputs(dataset),
             sources: filled(sources(dataset, &mut notes)),
             noise_floor,
@@ -109,6 +112,12 @@ impl MethodPage {
             notes: notes.into_list(),
         }
     }
+}
+
+/// Sources of the records with core cycles.
+fn core_cycles(dataset: &Dataset) -> impl Iterator<Item = &CycleSourceRecord> {
+    let sources = dataset.timing.values().map(|e| &e.value.cycle_source);
+    sources.filter(|source| source.kind == SourceKind::Perf)
 }
 
 fn plan_table(plan: &PlanSettings) -> Table {
@@ -340,7 +349,7 @@ fn noise_floor(dataset: &Dataset) -> Result<NoiseFloor, String> {
         metric: metric.name().to_owned(),
         ratio: format!("{:.4}", pair.ratio),
         interval: format!("{:.4} to {:.4}", pair.low, pair.high),
-        floor: format::share(stats::noise_floor(&pair).exp_m1()),
+        floor: format::share(libm::expm1(stats::noise_floor(&pair))),
     })
 }
 

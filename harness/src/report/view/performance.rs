@@ -3,15 +3,17 @@
 
 use super::common::{source_mean, source_title, sources, why_null, Rows};
 use super::environment::{list, record_cpus};
+use super::figures::FEW_CALLS;
 use crate::dataset::Key;
 use crate::evidence::{Attempt, DerivedTiming, Exit, Flag, Status, TimingRecord, Trial, Verdict};
 use crate::report::format;
 use crate::report::table::{Cell, Notes, Table};
 use protocol::SourceKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Measurements below which the guide asks for more (NICCS guide §3.3).
-const GUIDE_MEASUREMENTS: u64 = 100;
+/// Said of fewer calls than [`FEW_CALLS`] (NICCS guide §3.3).
+pub(super) const FEWER_THAN_THE_GUIDE: &str =
+    "fewer than the 100 measurements that the guide recommends";
 
 /// The table of means.
 pub(super) fn means(rows: &Rows, notes: &mut Notes) -> Table {
@@ -120,11 +122,8 @@ fn count_cell(record: &TimingRecord, derived: &DerivedTiming, notes: &mut Notes)
             format!("{} of {planned} trials are counted so far", counted.len()),
         );
     }
-    if derived.n < GUIDE_MEASUREMENTS {
-        cell = cell.with_note(
-            notes,
-            format!("fewer than the {GUIDE_MEASUREMENTS} measurements that the guide recommends"),
-        );
+    if derived.n < FEW_CALLS {
+        cell = cell.with_note(notes, FEWER_THAN_THE_GUIDE);
     }
     cell
 }
@@ -296,6 +295,21 @@ pub(super) fn calls(rows: &Rows, notes: &mut Notes) -> Table {
         table.rows.push(cells);
     }
     table
+}
+
+/// Why no trial has samples of single calls, where there are trials and none has any.
+pub(super) fn no_calls(rows: &Rows) -> Option<String> {
+    let of_record = |record: &TimingRecord| match &record.derived {
+        Some(derived) if derived.quantiles.is_none() => {
+            Some(why_null(&record.head, "/derived/quantiles"))
+        }
+        _ => None,
+    };
+    let derived = records(rows).filter(|record| record.derived.is_some());
+    let reasons: Vec<Option<String>> = derived.map(of_record).collect();
+    let all: Option<BTreeSet<String>> = reasons.into_iter().collect();
+    let list: Vec<String> = all?.into_iter().collect();
+    (!list.is_empty()).then(|| list.join("; "))
 }
 
 fn call_cells(record: &TimingRecord, derived: &DerivedTiming, notes: &mut Notes) -> Vec<Cell> {

@@ -1,7 +1,9 @@
 //! The summary of a system: all candidates, their means with symmetric share and number of calls.
 //! The rankings of a security target: the same cells, cheapest first.
 
-use super::common::{kat_mark, page_name, source_title, Frame, Place, Rows, SOURCES};
+use super::common::{
+    kat_mark, left_out, page_name, shown_identities, source_title, Frame, Place, Rows, SOURCES,
+};
 use super::figures::Figures;
 use crate::dataset::Dataset;
 use crate::evidence::CampaignFile;
@@ -31,6 +33,10 @@ pub struct SummaryPage {
     pub times: Table,
     /// Names of the wrapped functions, where they are the same for all.
     pub wrapped: Option<String>,
+    /// Why there are neither cycles nor ticks, where no row has any.
+    pub no_means: Option<String>,
+    /// What has no place in the tables, one sentence a reason.
+    pub left_out: Vec<String>,
     /// All notes.
     pub notes: Vec<Note>,
 }
@@ -121,6 +127,13 @@ impl<'a> Lines<'a> {
             .collect()
     }
 
+    /// Why no row has cycles or ticks.
+    fn why_no_means(&self) -> String {
+        let figures = self.lines.iter().flat_map(|line| line.figures.values());
+        let reasons: BTreeSet<&str> = figures.filter_map(|f| f.reason.as_deref()).collect();
+        reasons.into_iter().collect::<Vec<_>>().join("; ")
+    }
+
     /// Names of what was wrapped, where they are the same for all candidates.
     fn wrapped(&self) -> Option<String> {
         let names: BTreeSet<&str> = self
@@ -151,7 +164,7 @@ impl SummaryPage {
             ),
         });
         let means = means.collect();
-        let times = times(&lines, &mut notes);
+        let times = times(&lines, kinds.is_empty(), &mut notes);
         SummaryPage {
             frame: Frame::new(dataset, place, Some("summary"), |_| {
                 Some("summary.md".to_owned())
@@ -159,6 +172,8 @@ impl SummaryPage {
             means,
             times,
             wrapped,
+            no_means: kinds.is_empty().then(|| lines.why_no_means()),
+            left_out: left_out(&dataset.campaign, |_| true),
             notes: notes.into_list(),
         }
     }
@@ -202,14 +217,15 @@ fn means(
 
 const NO_SUCH: &str = "this candidate has no such operation";
 
-fn times(lines: &Lines, notes: &mut Notes) -> Table {
+/// Times of all rows, with the symmetric share where no other table has it.
+fn times(lines: &Lines, with_share: bool, notes: &mut Notes) -> Table {
     let titles: Vec<String> = lines.operations.iter().map(|op| format!("{op}#")).collect();
     let mut table = lines.table(&titles);
     for line in &lines.lines {
         let mut cells = lines.head(line, notes);
         for operation in &lines.operations {
             cells.push(match line.figures.get(operation) {
-                Some(figures) => figures.time_cell(notes),
+                Some(figures) => figures.time_cell(with_share, notes),
                 None => Cell::missing(notes, NO_SUCH),
             });
         }
@@ -227,6 +243,8 @@ pub struct RankingPage {
     pub bits: u32,
     /// One ranking per operation and kind of counter.
     pub rankings: Vec<Ranking>,
+    /// What of this target is not ranked at all, one sentence a reason.
+    pub left_out: Vec<String>,
     /// All notes.
     pub notes: Vec<Note>,
 }
@@ -244,15 +262,11 @@ pub struct Ranking {
     pub missing: usize,
 }
 
-/// Security targets of the shown rows, ascending.
+/// Security targets of the shown rows, ascending. One whose rows were all left out has no ranking.
 pub fn targets(campaign: &CampaignFile) -> Vec<u32> {
-    let shown = super::candidates_with_page(campaign);
-    let targets: BTreeSet<u32> = campaign
-        .candidates
-        .iter()
-        .filter(|candidate| shown.contains(&candidate.id))
-        .flat_map(|candidate| &candidate.instances)
-        .filter_map(|instance| instance.security_bits)
+    let shown = shown_identities(campaign);
+    let targets: BTreeSet<u32> = shown
+        .filter_map(|identity| target_of(campaign, identity))
         .collect();
     targets.into_iter().collect()
 }
@@ -292,6 +306,9 @@ impl RankingPage {
             }),
             bits,
             rankings,
+            left_out: left_out(&dataset.campaign, |identity| {
+                target_of(&dataset.campaign, identity) == Some(bits)
+            }),
             notes: notes.into_list(),
         }
     }
@@ -347,7 +364,7 @@ fn ranking(lines: &Lines, operation: Operation, kind: SourceKind, notes: &mut No
                 Cell::missing(notes, figures.reason.as_deref().unwrap_or(OTHER_COUNTER))
             });
         }
-        cells.push(figures.time_cell(notes));
+        cells.push(figures.time_cell(kind == SourceKind::None, notes));
         table.rows.push(cells);
     }
     Ranking {

@@ -48,7 +48,7 @@ impl SymmetricPage {
                 Cell::or_missing(verdict, &mut notes, &symmetric::why_no_verdict(&rows)),
                 Cell::text(&candidate.wrap_column),
             ]);
-            let table = aggregate::table(&rows, "symmetric")
+            let table = aggregate::table(&rows, "symmetric", &mut notes)
                 .or_else(|| symmetric::table(&rows, &mut notes));
             candidates.extend(table.map(|table| CandidateShares {
                 id: candidate.id.clone(),

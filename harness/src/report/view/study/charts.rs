@@ -222,6 +222,7 @@ fn groups(data: &Data, family: &[&Identity], size: u64, (of, text): Value) -> Ve
             label: identity.label.clone(),
             value,
             text: text(value),
+            care: None,
         })
     };
     let group = |operation: Operation| Group {

@@ -7,7 +7,6 @@ use crate::evidence::{FitModel, FitValue, Status, StudyRecord};
 use crate::identity::Identity;
 use crate::report::format;
 use crate::report::table::{Cell, Notes, Table};
-use crate::report::view::candidate::origin_word;
 use crate::report::view::common::{
     evidence_cell, kat_mark, source_mean, source_title, sources, why_null, Place,
 };
@@ -26,7 +25,7 @@ pub fn candidates(data: &Data, notes: &mut Notes) -> Table {
         let origin = known
             .into_iter()
             .find(|candidate| candidate.id == identity.candidate)
-            .map_or("", |candidate| origin_word(candidate.origin));
+            .map_or("", |candidate| candidate.origin.word());
         let kat = match kat_mark(data.dataset, identity) {
             None => Cell::text("PASS"),
             Some(text) => Cell::text("see note").with_note(notes, text),

@@ -5,6 +5,7 @@ use super::finding::{Finding, Findings};
 use super::text::{is_digest, utc_ns};
 use crate::evidence::journal::JournalLine;
 use crate::json::{self, Value};
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
@@ -94,11 +95,30 @@ pub fn journal_from(reader: impl BufRead, findings: &mut Vec<Finding>) -> Journa
     reading.journal
 }
 
-/// A line is of its schema, and in the one form in which this format writes it.
-fn conforms(text: &[u8], place: String, f: &mut Findings) {
-    let again = serde_json::from_slice::<JournalLine>(text)
-        .and_then(|line| serde_json::to_vec(&line).map(|again| again == text));
-    match again {
+/// Bytes of lines that are looked at together, on all CPUs.
+const TOGETHER: usize = 1 << 21;
+
+/// What follows from a line by itself.
+struct Line<'a> {
+    value: Result<Value<'a>, json::JsonError>,
+    /// Whether it is of its schema, in the one form in which this format writes it.
+    conforms: serde_json::Result<bool>,
+    sha256: String,
+}
+
+impl<'a> Line<'a> {
+    fn of(text: &'a [u8]) -> Self {
+        Self {
+            value: json::parse(text),
+            conforms: serde_json::from_slice::<JournalLine>(text)
+                .and_then(|line| serde_json::to_vec(&line).map(|again| again == text)),
+            sha256: const_hex::encode(Sha256::digest(text)),
+        }
+    }
+}
+
+fn conforms(conforms: &serde_json::Result<bool>, text: &[u8], place: String, f: &mut Findings) {
+    match conforms {
         Ok(true) => {}
         Ok(false) => f.error(
             place,
@@ -108,6 +128,35 @@ fn conforms(text: &[u8], place: String, f: &mut Findings) {
         ),
         Err(error) => f.error(place, "a line conforms to its schema", "", error),
     }
+}
+
+/// Why no further line was read.
+enum End {
+    /// There may be more.
+    Full,
+    /// The end of the file.
+    Whole,
+    /// The last line has no end.
+    Torn,
+    Error(std::io::Error),
+}
+
+/// The next lines, without their ends.
+fn next_lines(reader: &mut impl BufRead) -> (Vec<Vec<u8>>, End) {
+    let (mut lines, mut bytes) = (Vec::new(), 0);
+    while bytes < TOGETHER {
+        let mut line = Vec::new();
+        match reader.take(LONGEST).read_until(b'\n', &mut line) {
+            Ok(0) => return (lines, End::Whole),
+            Ok(read) => bytes += read,
+            Err(error) => return (lines, End::Error(error)),
+        }
+        if line.pop() != Some(b'\n') {
+            return (lines, End::Torn);
+        }
+        lines.push(line);
+    }
+    (lines, End::Full)
 }
 
 #[derive(Default)]
@@ -124,29 +173,31 @@ struct Reading {
 impl Reading {
     fn all(&mut self, mut reader: impl BufRead, f: &mut Findings) {
         self.prev = "0".repeat(64);
-        let mut line = Vec::new();
         loop {
-            line.clear();
-            match (&mut reader).take(LONGEST).read_until(b'\n', &mut line) {
-                Ok(0) => return,
-                Ok(_) => {}
-                Err(error) => {
-                    f.error(self.place(), "the journal can be read", "", error);
+            let (lines, end) = next_lines(&mut reader);
+            let read: Vec<Line> = lines.par_iter().map(|text| Line::of(text)).collect();
+            for (text, line) in lines.iter().zip(read) {
+                // After a broken link nothing that follows can be trusted.
+                if self.line(text, line, f).is_none() {
                     return;
                 }
             }
-            let Some(text) = line.strip_suffix(b"\n") else {
-                f.error(
-                    self.place(),
-                    "every line of a sealed journal is whole",
-                    "a line end",
-                    "none",
-                );
-                return;
-            };
-            // After a broken link nothing that follows can be trusted.
-            if self.line(text, f).is_none() {
-                return;
+            match end {
+                End::Full => {}
+                End::Whole => return,
+                End::Torn => {
+                    f.error(
+                        self.place(),
+                        "every line of a sealed journal is whole",
+                        "a line end",
+                        "none",
+                    );
+                    return;
+                }
+                End::Error(error) => {
+                    f.error(self.place(), "the journal can be read", "", error);
+                    return;
+                }
             }
         }
     }
@@ -156,8 +207,8 @@ impl Reading {
     }
 
     /// Takes one line; `None` when the chain ends here.
-    fn line(&mut self, text: &[u8], f: &mut Findings) -> Option<()> {
-        let value = match json::parse(text) {
+    fn line(&mut self, text: &[u8], line: Line, f: &mut Findings) -> Option<()> {
+        let value = match line.value {
             Ok(value) => value,
             Err(error) => {
                 f.error(self.place(), "a line is strict JSON", "", error);
@@ -187,10 +238,10 @@ impl Reading {
         }
         let event = word("event").unwrap_or_default();
         self.order(&event, f)?;
-        conforms(text, self.place(), f);
+        conforms(&line.conforms, text, self.place(), f);
         self.times(&value, &event, f);
         self.event(&event, &value, f);
-        self.prev = const_hex::encode(Sha256::digest(text));
+        self.prev = line.sha256;
         self.journal.seal = Some(self.prev.clone());
         self.lines += 1;
         self.before = event;

@@ -66,11 +66,12 @@ pub fn explain_by<T: Explained>(file: &mut T, usual: impl Fn(&str) -> Reason) {
         object.remove("missing");
     }
     let mut nulls = Vec::new();
-    find_nulls(&value, "", "", &mut nulls);
+    find_nulls(&value, &mut Place::default(), &mut nulls);
     let missing = file.missing();
     for (pointer, pattern) in nulls {
-        let known = missing.keys().any(|key| covers(key, &pointer));
-        if !known {
+        // Nearly every null has a neighbour of the same pattern; only the first asks all keys.
+        let known = missing.contains_key(&pattern);
+        if !known && !missing.keys().any(|key| covers(key, &pointer)) {
             let key = pattern.rsplit('/').next().unwrap_or_default();
             missing.insert(pattern.clone(), usual(key));
         }
@@ -88,27 +89,46 @@ pub fn explain_with<T: Explained>(file: &mut T, better: impl Fn(&str) -> Option<
     }
 }
 
-/// Every null below `value`: its JSON pointer, and the same with `*` for array indices.
-fn find_nulls(value: &Value, pointer: &str, pattern: &str, found: &mut Vec<(String, String)>) {
+/// Where a value stands: its JSON pointer, and the same with `*` for array indices.
+#[derive(Debug, Default)]
+struct Place {
+    pointer: String,
+    pattern: String,
+}
+
+impl Place {
+    /// Does `with` at a place one step below.
+    fn below(&mut self, step: &str, pattern: &str, with: impl FnOnce(&mut Self)) {
+        let (pointer_len, pattern_len) = (self.pointer.len(), self.pattern.len());
+        self.pointer.extend(["/", step]);
+        self.pattern.extend(["/", pattern]);
+        with(self);
+        self.pointer.truncate(pointer_len);
+        self.pattern.truncate(pattern_len);
+    }
+}
+
+/// Every null below `value`: its pointer and its pattern.
+fn find_nulls(value: &Value, place: &mut Place, found: &mut Vec<(String, String)>) {
     match value {
-        _ if pointer == FOREIGN => {}
+        _ if place.pointer == FOREIGN => {}
         Value::Null => {
-            let key = pointer.rsplit('/').next().unwrap_or_default();
+            let key = place.pointer.rsplit('/').next().unwrap_or_default();
             if !PLAIN_NULLS.contains(&key) {
-                found.push((pointer.to_owned(), pattern.to_owned()));
+                found.push((place.pointer.clone(), place.pattern.clone()));
             }
         }
         Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                let below = format!("{pointer}/{index}");
-                find_nulls(item, &below, &format!("{pattern}/*"), found);
+            let may_hold_nulls =
+                |item: &&Value| matches!(item, Value::Null | Value::Array(_) | Value::Object(_));
+            for (index, item) in items.iter().enumerate().filter(|(_, i)| may_hold_nulls(i)) {
+                place.below(&index.to_string(), "*", |at| find_nulls(item, at, found));
             }
         }
         Value::Object(members) => {
             for (key, item) in members {
                 let key = key.replace('~', "~0").replace('/', "~1");
-                let below = format!("{pointer}/{key}");
-                find_nulls(item, &below, &format!("{pattern}/{key}"), found);
+                place.below(&key, &key, |at| find_nulls(item, at, found));
             }
         }
         _ => {}
@@ -246,7 +266,7 @@ mod tests {
         assert_eq!(file.missing["/cpus/*/driver"].code, ReasonCode::NotRecorded);
         let value = serde_json::to_value(&file).unwrap();
         let mut nulls = Vec::new();
-        find_nulls(&value, "", "", &mut nulls);
+        find_nulls(&value, &mut Place::default(), &mut nulls);
         assert!(nulls.len() > 20);
         for (pointer, _) in nulls {
             assert!(

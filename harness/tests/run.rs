@@ -56,9 +56,12 @@ fn a_campaign_runs_from_source_to_sealed_evidence_and_pages() {
     let record = json(&run, RECORD);
     let kat = json(&run, record["kat"]["file"].as_str().unwrap());
     assert_eq!(kat["result"], "PASS");
-    assert_eq!(kat["library"]["sha256"], record["libraries"]["timed"]);
+    let timed = record["libraries"]["timed"].as_str().unwrap();
+    assert_eq!(kat["library"]["sha256"], timed);
     // Samples and remainder are the whole attempt.
-    for trial in record["trials"].as_array().unwrap() {
+    let trials = record["trials"].as_array().unwrap();
+    assert_eq!(trials.len() as u64, lab::TRIALS);
+    for trial in trials {
         let attempt = &trial["attempts"][0];
         let sum = |v: &serde_json::Value| -> u64 {
             v.as_array()
@@ -83,6 +86,7 @@ fn evidence_and_pages_hold_nothing_of_this_machine() {
     let lab = Lab::new(&[FINE], "");
     lab.campaign(&["run"]).expect(0);
     let run = lab.run_dir(1);
+    check_complete(&run);
     let folder = lab.path("").display().to_string();
     let folder = folder.trim_end_matches('/');
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
@@ -308,28 +312,32 @@ fn one_campaign_a_cpu_and_the_second_can_wait() {
     let cpu = last_cpu();
     let path = lab.path(&format!("campaign-cpu{cpu}.lock"));
     let stop = harness::process::Stop::new();
-    let held = harness::run::lock::lock(
-        &path,
-        "the CPU",
-        "a test",
-        harness::run::lock::Patience::Until(&stop),
-    )
-    .unwrap();
+    let patience = harness::run::lock::Patience::Until(&stop);
+    let held = harness::run::lock::lock(&path, "the CPU", "a test", patience).unwrap();
     let cpu = cpu.to_string();
     let end = lab.campaign(&["run", "--cpu", &cpu]).expect(3);
-    let said = format!(
-        "CPU {cpu} is in use by process {} (a test)",
-        std::process::id()
-    );
+    let holder = format!("in use by process {} (a test)", std::process::id());
+    let said = format!("CPU {cpu} is {holder}");
     assert!(end.stderr.contains(&said), "{end}");
     assert!(!lab.path("runs").exists(), "a refused run left something");
     // What measures nothing needs no CPU of its own.
     lab.campaign(&["kat", "--cpu", &cpu]).expect(0);
-    let mut waiting = lab.start(&["run", "--cpu", &cpu, "--wait"]);
-    std::thread::sleep(Duration::from_millis(300));
+    let journal = || lab::journal(&lab.run_dir(1)).lines.len();
+    let before = journal();
+    let log = lab.path("said");
+    let mut command = lab.command(&["run", "--cpu", &cpu, "--wait"]);
+    let mut waiting = lab::Running::start(command.stderr(fs::File::create(&log).unwrap()));
+    let said = format!("waiting for CPU {cpu}, {holder}");
+    assert!(lab::wait_until(&mut waiting, || {
+        fs::read_to_string(&log).unwrap().contains(&said)
+    }));
+    // While another does the same work elsewhere, one that went on all the same would do its own.
+    Lab::new(&[FINE], "").campaign(&["run"]).expect(0);
     assert!(waiting.is_alive());
+    assert_eq!(journal(), before, "nothing is done while it waits");
     drop(held);
     waiting.end().expect(0);
+    check_complete(&lab.run_dir(1));
 }
 
 fn last_cpu() -> u32 {
@@ -642,7 +650,7 @@ fn an_attempt_that_a_kill_cut_off_is_kept_and_does_not_count() {
     running.end();
     // Nobody is left to end the worker but the kernel.
     let gone = || lab::processes_in(&run).is_empty();
-    assert!((0..500).any(|_| gone() || {
+    assert!((0..12_000).any(|_| gone() || {
         std::thread::sleep(Duration::from_millis(10));
         false
     }));
@@ -757,10 +765,8 @@ fn a_disk_that_fills_up_stops_the_run_with_its_records_whole() {
     };
     let run = place.join("run");
     let mut running = lab.start(&["run", "--run", "disk/run", "--only", "/sign$"]);
-    assert!(lab::wait_until(&mut running, || lab::has_event(
-        &run,
-        &[("event", "attempt_begun")]
-    )));
+    let written = || run.join(RECORD).is_file();
+    assert!(lab::wait_until(&mut running, written));
     let filler = place.join("filler");
     let filled = Command::new("dd")
         .args(["if=/dev/zero", "bs=4k", &format!("of={}", filler.display())])
@@ -774,7 +780,9 @@ fn a_disk_that_fills_up_stops_the_run_with_its_records_whole() {
     assert!(end.stderr.contains("No space left on device"), "{end}");
     assert_eq!(lab::processes_in(&run), [""; 0]);
     lab::journal(&run);
-    for (path, content) in lab::files(&run.join("records")) {
+    let records = lab::files(&run.join("records"));
+    assert!(records.contains_key(&run.join(RECORD)));
+    for (path, content) in records {
         let whole = serde_json::from_slice::<serde_json::Value>(&content);
         assert!(whole.is_ok(), "{}", path.display());
     }

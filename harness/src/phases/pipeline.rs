@@ -271,7 +271,7 @@ pub fn carry_out(
         };
     }
     preflight(order, &place)?;
-    let locks = lock_cpus(order, stop)?;
+    let locks = lock_cpus(order, stop, progress)?;
     let worker = find_worker(order, stop, progress)?;
     let guard = tune(order, progress)?;
     let result = on_this_host(order, &place, worker.bounded(), stop, progress);
@@ -526,14 +526,14 @@ fn preflight(order: &Order, place: &Place) -> Result<(), PipelineError> {
 }
 
 /// One campaign a CPU; an emulated run measures nothing.
-fn lock_cpus(order: &Order, stop: &Stop) -> Result<Vec<Lock>, PipelineError> {
+fn lock_cpus(
+    order: &Order,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<Vec<Lock>, PipelineError> {
     if order.chosen.class == Class::Emulated || order.last < Phase::Calibrate {
         return Ok(Vec::new());
     }
-    let patience = match order.wait {
-        true => Patience::Until(stop),
-        false => Patience::None,
-    };
     let me = match order.study {
         None => format!("campaign, plan {}", order.plan.name),
         Some(_) => "campaign study".to_owned(),
@@ -541,9 +541,16 @@ fn lock_cpus(order: &Order, stop: &Stop) -> Result<Vec<Lock>, PipelineError> {
     // In one order for all, so that two who wait do not wait for each other.
     let mut cpus = order.cpus.to_vec();
     cpus.sort();
-    cpus.into_iter()
-        .map(|cpu| Ok(lock::lock_cpu(cpu, &me, patience)?))
-        .collect()
+    let lock = |cpu| match lock::lock_cpu(cpu, &me, Patience::None) {
+        Err(LockError::Held { what, holder, .. }) if order.wait => {
+            progress.event(Event::Note(&format!(
+                "waiting for {what}, in use by {holder}"
+            )));
+            lock::lock_cpu(cpu, &me, Patience::Until(stop))
+        }
+        taken_or_not => taken_or_not,
+    };
+    cpus.into_iter().map(|cpu| Ok(lock(cpu)?)).collect()
 }
 
 fn find_worker(

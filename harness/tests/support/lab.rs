@@ -166,11 +166,7 @@ builds = ["reference"]
 
     /// Starts the program in a process group of its own.
     pub fn start(&self, arguments: &[&str]) -> Running {
-        let mut command = self.command(arguments);
-        command.process_group(0).stdout(Stdio::null());
-        Running {
-            child: command.spawn().unwrap(),
-        }
+        Running::start(&mut self.command(arguments))
     }
 }
 
@@ -279,6 +275,14 @@ pub struct Running {
 }
 
 impl Running {
+    /// Starts a command in a process group of its own.
+    pub fn start(command: &mut Command) -> Running {
+        command.process_group(0).stdout(Stdio::null());
+        Running {
+            child: command.spawn().unwrap(),
+        }
+    }
+
     /// Its process number.
     pub fn pid(&self) -> i32 {
         self.child.id() as i32
@@ -406,11 +410,13 @@ pub fn check_complete_of(run: &Path, planned: u64) {
         .output()
         .unwrap();
     assert!(check.status.success(), "{check:?}");
+    let mut complete = 0;
     for (path, content) in files(&run.join("records")) {
         let record: Value = serde_json::from_slice(&content).unwrap();
         if record["status"] != "complete" {
             continue;
         }
+        complete += 1;
         let trials = record["trials"].as_array().unwrap();
         assert_eq!(trials.len() as u64, planned, "{}", path.display());
         for trial in trials {
@@ -421,4 +427,5 @@ pub fn check_complete_of(run: &Path, planned: u64) {
             assert_eq!(good, 1, "a trial was made twice: {}", path.display());
         }
     }
+    assert!(complete > 0, "nothing was measured");
 }

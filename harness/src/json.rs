@@ -705,16 +705,82 @@ mod tests {
         assert_eq!(dropped, 1);
     }
 
+    /// A string as it may be written: plain, escaped, or half of each.
+    fn string() -> impl Strategy<Value = String> {
+        let part =
+            r#"[a-z0-9 ~/é\u{1f600}]|\\["\\/bfnrt]|\\u00[0-7][0-9a-fA-F]|\\ud83d\\ude0[0-9]"#;
+        prop::collection::vec(part, 0..6).prop_map(|parts| format!("\"{}\"", parts.concat()))
+    }
+
+    /// A document with blanks anywhere; its keys differ.
+    fn document() -> impl Strategy<Value = String> {
+        let blank = || "[ \n\r\t]{0,2}";
+        let leaf = prop_oneof![
+            Just("null".to_owned()),
+            any::<bool>().prop_map(|b| b.to_string()),
+            "-?(0|[1-9][0-9]{0,25})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?",
+            string(),
+        ];
+        leaf.prop_recursive(4, 24, 4, move |inner| {
+            let spaced = (blank(), inner, blank()).prop_map(|(a, value, b)| a + &value + &b);
+            let member = (blank(), string(), blank(), spaced.clone());
+            let members = prop::collection::vec(member, 0..4).prop_map(|members| {
+                let numbered = members.iter().enumerate();
+                let keyed = numbered
+                    .map(|(n, (a, key, b, value))| format!("{a}\"{n}{}{b}:{value}", &key[1..]));
+                keyed.collect::<Vec<_>>().join(",")
+            });
+            let items = prop::collection::vec(spaced, 0..4).prop_map(|items| items.join(","));
+            prop_oneof![
+                items.prop_map(|items| format!("[{items}]")),
+                members.prop_map(|members| format!("{{{members}}}")),
+            ]
+        })
+    }
+
+    /// What is meant, in the words of another reader.
+    fn meant(value: &Value) -> serde_json::Value {
+        match value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Number(text) => serde_json::from_str(text).unwrap(),
+            Value::String(text) => text.decode().into_owned().into(),
+            Value::Array(items) => items.iter().map(meant).collect(),
+            Value::Object(members) => members
+                .iter()
+                .map(|(key, value)| (key.decode().into_owned(), meant(value)))
+                .collect(),
+        }
+    }
+
+    /// Whether this reader takes a text; another one must take it then, with the same meaning, and so
+    /// after it was written again.
+    fn agrees(text: &str) -> Result<bool, TestCaseError> {
+        let Ok(value) = parse(text.as_bytes()) else {
+            return Ok(false);
+        };
+        let other: serde_json::Value = serde_json::from_str(text).unwrap();
+        prop_assert_eq!(meant(&value), other);
+        let again = value.text_without("no such key", 1, &mut 0);
+        prop_assert_eq!(parse(again.as_bytes()), Ok(value));
+        Ok(true)
+    }
+
     proptest! {
-        /// What this reader takes, the reader of the records takes as well, with the same meaning.
         #[test]
-        fn agrees_with_another_reader(text in r#"[\[\]\{\}",:0-9eE.\-+ \\unltrfase]{0,40}"#) {
-            if let Ok(value) = parse(text.as_bytes()) {
-                let other: serde_json::Value = serde_json::from_str(&text).unwrap();
-                let mut dropped = 0;
-                let again = value.text_without("\u{0}", 1, &mut dropped);
-                prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&again).unwrap(), other);
-            }
+        fn every_document_is_read_as_another_reader_reads_it(text in document()) {
+            prop_assert!(agrees(&text)?, "{}", parse(text.as_bytes()).unwrap_err());
+        }
+
+        /// What is near a document is a document to both or refused by this reader.
+        #[test]
+        fn what_it_takes_near_a_document_another_reader_takes(
+            text in document(), at in any::<prop::sample::Index>(), put in r#"[\[\]{}",:0-9eE.+ \\untrfase-]{0,2}"#,
+        ) {
+            let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+            let at = *at.get(&places);
+            let rest = text[at..].chars().next().map_or(0, char::len_utf8);
+            agrees(&format!("{}{put}{}", &text[..at], &text[at + rest..]))?;
         }
 
         #[test]

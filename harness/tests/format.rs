@@ -6,7 +6,7 @@ use crate::support::{have, root};
 use harness::schema::{schema, Name};
 use harness::testing::sealed;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -212,22 +212,53 @@ fn words(value: &Value, found: &mut Vec<String>) {
     }
 }
 
+/// Words in backticks between two texts of the document.
+fn quoted(document: &str, from: &str, to: &str) -> BTreeSet<String> {
+    let (_, rest) = document.split_once(from).expect(from);
+    let (part, _) = rest.split_once(to).expect(to);
+    part.split('`')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// No word is left out, and none is there that the program does not write.
 #[test]
-fn every_reason_event_and_class_is_named() {
+fn the_closed_lists_are_those_of_the_types() {
     let document = document();
     let timing = schema(Name::Timing).to_value();
-    let mut all = Vec::new();
-    for part in ["ReasonCode", "Class", "Origin", "Status", "Verdict"] {
-        let definition = timing.pointer(&format!("/$defs/{part}")).expect(part);
-        words(definition, &mut all);
+    let of_timing = |part: &str| {
+        let mut found = Vec::new();
+        words(&timing["$defs"][part], &mut found);
+        found
+    };
+    let mut events = Vec::new();
+    for event in schema(Name::Journal).to_value()["oneOf"]
+        .as_array()
+        .unwrap()
+    {
+        words(&event["properties"]["event"], &mut events);
     }
-    let journal = schema(Name::Journal).to_value();
-    for event in journal["oneOf"].as_array().unwrap() {
-        words(&event["properties"]["event"], &mut all);
-    }
-    assert!(all.len() > 55, "{all:?}");
-    for word in all {
-        assert!(document.contains(&word), "`{word}` is not explained");
+    for (from, to, expected) in [
+        (
+            "The codes are a closed list:",
+            "Four keys",
+            of_timing("ReasonCode"),
+        ),
+        ("Events: ", "`session_begun` of", events),
+        ("whose code it is: ", " |", of_timing("Origin")),
+        ("was to the campaign: ", "; which", of_timing("Class")),
+        ("| `status`, `reason` | ", "; why", of_timing("Status")),
+        (
+            "a verdict over the trial means: ",
+            ".\n",
+            of_timing("Verdict"),
+        ),
+    ] {
+        let expected: BTreeSet<String> = expected.into_iter().collect();
+        assert!(expected.len() > 2, "{from}");
+        assert_eq!(quoted(&document, from, to), expected, "{from}");
     }
 }
 

@@ -310,6 +310,10 @@ fn tried(ground: &Ground, attempts: &[(&str, Attempt)]) -> Vec<(String, i32)> {
         .collect()
 }
 
+fn names(layers: &[Layer]) -> Vec<&str> {
+    layers.iter().map(|layer| layer.name.as_str()).collect()
+}
+
 fn active(layers: &[Layer], name: &str) -> bool {
     layers
         .iter()
@@ -455,6 +459,19 @@ fn a_network_namespace_alone_leads_nowhere() {
 fn every_layer_is_in_force_or_says_why_not() {
     for user in User::all() {
         let layers = isolated(user, &ALL, |layers| layers.to_vec());
+        assert_eq!(
+            names(&layers),
+            [
+                "session",
+                "namespaces",
+                "no_new_privs",
+                "capabilities",
+                "not_dumpable",
+                "rlimits",
+                "landlock",
+                "seccomp",
+            ]
+        );
         for layer in &layers {
             assert!(layer.detail.len() > 2, "{layer:?}");
             // The session is made by the worker's main, which does not run here.
@@ -560,13 +577,29 @@ fn a_sealed_copy_in_memory_loads_as_well() {
     assert_eq!(seven.unwrap(), 7);
 }
 
+/// Soft and hard limits of what [`ALL`] limits: core files, memory, CPU time, size of files.
+fn limits() -> [(u64, u64); 4] {
+    [
+        Resource::RLIMIT_CORE,
+        Resource::RLIMIT_AS,
+        Resource::RLIMIT_CPU,
+        Resource::RLIMIT_FSIZE,
+    ]
+    .map(|resource| getrlimit(resource).unwrap())
+}
+
+/// What [`ALL`] asks of them.
+const WANTED: [u64; 4] = [0, 8 << 30, 600, 1 << 20];
+
 #[test]
 fn limits_bind_and_closing_stops_files_and_leaves_threads() {
     for user in User::all() {
         if !available(user, &ALL, "rlimits") {
             continue;
         }
-        let (memory, raised, layers, file, thread) = isolated(user, &ALL, |_| {
+        let before = limits();
+        let (after, memory, raised, layers, file, thread) = isolated(user, &ALL, |_| {
+            let after = limits();
             let memory = Vec::<u8>::new().try_reserve_exact(9 << 30).is_err();
             let raised = setrlimit(Resource::RLIMIT_AS, u64::MAX, u64::MAX).is_err();
             let layers = isolation::close(&ALL);
@@ -576,10 +609,15 @@ fn limits_bind_and_closing_stops_files_and_leaves_threads() {
             let thread = std::thread::Builder::new()
                 .spawn(|| ())
                 .map(|thread| thread.join().is_ok());
-            (memory, raised, layers, file, thread.unwrap_or(false))
+            let thread = thread.unwrap_or(false);
+            (after, memory, raised, layers, file, thread)
         });
+        // Soft and hard alike; what was lower already stays so.
+        let expected = std::array::from_fn(|i| WANTED[i].min(before[i].1));
+        assert_eq!(after, expected.map(|limit| (limit, limit)), "{user:?}");
         assert_eq!((memory, raised), (true, true), "{user:?}");
         assert_eq!(file, Err(Some(libc::EMFILE)), "{user:?}");
+        assert_eq!(names(&layers), ["open_files", "processes"]);
         let filtered =
             active(&layers, "processes") && !layers[1].detail.contains("there is no filter");
         assert_eq!(thread, filtered, "{user:?}: {layers:?}");
@@ -587,8 +625,12 @@ fn limits_bind_and_closing_stops_files_and_leaves_threads() {
 }
 
 #[test]
-fn the_limit_of_the_test_itself_is_untouched() {
-    isolated(User::Own, &ALL, |_| ());
-    let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    assert!(soft > 0, "layers belong to the child");
+fn the_limits_of_the_test_itself_are_untouched() {
+    let all = || {
+        let files = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+        (limits(), files)
+    };
+    let before = all();
+    isolated(User::Own, &ALL, |_| drop(isolation::close(&ALL)));
+    assert_eq!(all(), before, "layers belong to the child");
 }

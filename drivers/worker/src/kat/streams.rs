@@ -259,11 +259,11 @@ mod tests {
             (v.concat().replace("PK_Len = 2\n", ""), 3, "nolen"),
             (v.concat(), 3, "strict:7"),
         ];
+        assert_eq!(found.len(), expected.len());
         for (found, (text, records, word)) in found.iter().zip(&expected) {
             assert_eq!(found.sha256, sha256(text), "{word}");
             assert_eq!((found.records, found.mode.as_str()), (*records, *word));
         }
-        assert_eq!(found.len(), expected.len());
     }
 
     #[test]
@@ -276,6 +276,7 @@ mod tests {
             v.join("\n"),
             format!("# Name\n\n{}\n", v[0]),
         ];
+        assert_eq!(found.len(), expected.len());
         for (found, text) in found.iter().zip(&expected) {
             assert_eq!(found.sha256, sha256(text), "{}", found.mode);
         }

@@ -98,7 +98,7 @@ mod tests {
                 compared += 1;
             }
         }
-        assert!(compared >= 4);
+        assert_eq!(compared, 32, "four generators with eight requests each");
     }
 
     #[test]

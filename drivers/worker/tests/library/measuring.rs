@@ -178,7 +178,8 @@ fn the_fixed_rule_uses_one_message_and_the_public_seed() {
     let found = measure(&toy, task);
     assert_eq!(found.messages, 1);
     let seed: String = (0..48).map(|b| format!("{b:02x}")).collect();
-    assert!(found.seeds.iter().all(|(_, hex)| *hex == seed));
+    let seeds = ["key", "message", "random"].map(|role| (role.to_owned(), seed.clone()));
+    assert_eq!(found.seeds, seeds);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn every_operation_has_its_memory() {
         let Some(outcome) = memory("CORRECT", operation, 2) else {
             return;
         };
-        assert_eq!(outcome.operation, operation);
+        assert_eq!((outcome.operation, outcome.runs.len()), (operation, 2));
         assert!(outcome.runs.iter().all(|run| run.stack_peak_bytes > 0));
     }
 }
@@ -224,5 +224,6 @@ fn equal_inputs_give_equal_call_counts() {
             .map(|r| (r.function.clone(), r.in_bits, r.calls));
         (calls.collect::<Vec<_>>(), outcome.rejected_draws)
     };
+    assert_eq!(one.calls.len(), 3);
     assert_eq!(counts(&one), counts(&two));
 }

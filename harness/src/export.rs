@@ -531,8 +531,11 @@ mod tests {
 
     #[test]
     fn every_table_is_rectangular_and_its_columns_are_named_once() {
-        let dataset = Synthetic::default().build();
-        for table in tables(&dataset) {
+        let tables = tables(&Synthetic::default().build());
+        let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
+        let all = ["records", "trials", "calls", "memory", "study", "cells"];
+        assert_eq!(names, all);
+        for table in &tables {
             let mut names = table.header.clone();
             names.sort_unstable();
             names.dedup();

@@ -340,10 +340,9 @@ mod tests {
             &Costs::new(),
             None,
         );
-        assert!(seen
-            .operations
-            .iter()
-            .all(|o| o.iterations == Some(10) && o.expected_s.is_none()));
+        let known = seen.operations.iter();
+        let known: Vec<_> = known.map(|o| (o.iterations, o.expected_s)).collect();
+        assert_eq!(known, [(Some(10), None); 6]);
     }
 
     #[test]
@@ -351,7 +350,8 @@ mod tests {
         let plan = &defaults().plans["guide"];
         let costs = costs(&[("a/small/ref/reference/verify", 0.035)]);
         let seen = outlook(plan, &chosen(Class::Emulated), &[0], &rows(), &costs, None);
-        assert!(seen.operations.iter().all(|o| o.iterations.is_none()));
+        let iterations: Vec<_> = seen.operations.iter().map(|o| o.iterations).collect();
+        assert_eq!(iterations, [None; 6]);
         assert_eq!(seen.total.measure_s, 0.0);
     }
 

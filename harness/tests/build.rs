@@ -753,8 +753,10 @@ fn libraries_are_the_same_in_every_checkout() {
             .with_build("debug", "-O2 -g -std=c99")
     });
     let [first, odd, long] = labs.each_ref().map(|lab| lab.build().rows);
+    assert_eq!((first.len(), odd.len()), (3, 3));
     for row in &first {
         assert_eq!(row.status, Status::Complete, "{:?}", row.log);
+        assert_eq!(row.libraries.len(), 3, "{}", row.identity);
         let path = labs[0].dir.path().to_str().unwrap();
         for kind in row.libraries.keys() {
             let bytes = labs[0].library(row, kind);

@@ -74,6 +74,7 @@ fn page_and_data_say_the_same() {
         .map(str::to_owned)
         .collect::<Vec<_>>();
     lines.retain(|line| line.contains(",cycles,"));
+    assert_eq!(lines.len(), 18);
     for (row, (line, cells)) in rows.iter().zip(lines.iter().zip(&table.rows)) {
         let ratio = row["cycles"]["ratio"].as_f64().unwrap();
         assert!((ratio - 1.5).abs() < 0.03, "{ratio}");

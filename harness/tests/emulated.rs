@@ -100,17 +100,22 @@ fn an_emulated_run_checks_and_counts_everything_and_times_nothing() {
         assert!(record["derived"].is_null() && record["plan"]["cost_s"].is_null());
         assert!(record["sizes"]["signature_bytes"].as_u64() > Some(0));
     }
-    for profile in runs.evidence("profile") {
+    let operations = |folder: &str| {
+        let evidence = runs.evidence(folder);
+        assert_eq!(evidence.len(), records.len(), "{folder}");
+        evidence
+    };
+    for profile in operations("profile") {
         assert_eq!(profile["status"], "complete");
         assert!(profile["derived"]["share"].is_null(), "ticks mean nothing");
         assert!(!profile["runs"].as_array().unwrap().is_empty());
     }
-    for memory in runs.evidence("memory") {
+    for memory in operations("memory") {
         assert_eq!(memory["status"], "complete");
         assert!(memory["process"].is_null(), "it would be the emulator's");
         assert!(memory["derived"]["worst"]["stack_peak_bytes"].as_f64() > Some(0.0));
     }
-    for calibration in runs.evidence("calibrate") {
+    for calibration in operations("calibrate") {
         assert!(calibration["c_s"].is_null() && calibration["calls_ns"] == serde_json::json!([]));
     }
 }

@@ -62,6 +62,7 @@ fn a_pack_runs_where_there_is_neither_cargo_nor_gcc_and_its_run_comes_back() {
     lab::check_complete(&run);
     let of_pack = json(&pack, "build.json");
     let of_run = json(&run, "build.json");
+    assert_eq!(of_pack["rows"].as_array().unwrap().len(), 1);
     assert_eq!(of_pack["rows"], of_run["rows"]);
     let again = there(elsewhere.path(), &["run", "--pack", "."]).expect(0);
     assert!(again.stdout.contains("is complete already"), "{again}");

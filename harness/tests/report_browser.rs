@@ -51,7 +51,9 @@ pub fn look(extent: Extent, pages: &[PathBuf]) -> Option<Vec<Value>> {
         .expect("node runs");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{error}");
-    Some(serde_json::from_slice(&output.stdout).expect("JSON"))
+    let found: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(found.len(), pages.len());
+    Some(found)
 }
 
 /// Where a program is that is known to be on PATH.
@@ -69,7 +71,9 @@ pub fn assert_good(page: &Value) {
         Value::Array(vec![]),
         "{file} is no valid HTML"
     );
-    for view in page["views"].as_array().unwrap() {
+    let views = page["views"].as_array().unwrap();
+    assert!(!views.is_empty(), "{file}");
+    for view in views {
         let place = format!("{file} at {}", view["view"]);
         for empty in [
             "messages",
@@ -81,11 +85,14 @@ pub fn assert_good(page: &Value) {
             assert_eq!(view[empty], Value::Array(vec![]), "{place}: {empty}");
         }
         assert_eq!(view["scripts"], 1, "{place}: the page's own script alone");
+        let width = |key: &str| view[key].as_u64().expect(key);
         assert!(
-            view["scrollWidth"].as_u64() <= view["innerWidth"].as_u64(),
+            width("scrollWidth") <= width("innerWidth"),
             "{place}: too wide"
         );
-        for element in view["elements"].as_array().unwrap() {
+        let elements = view["elements"].as_array().unwrap();
+        assert!(elements.contains(&"html".into()), "{place}");
+        for element in elements {
             let name = element.as_str().unwrap();
             assert!(
                 ELEMENTS.split_whitespace().any(|e| e == name),

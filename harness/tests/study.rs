@@ -113,7 +113,8 @@ fn a_study_runs_from_source_to_a_published_page() {
         .expect(0);
     lab.campaign(&["report", "--check", "performance/data/here/s1"])
         .expect(0);
-    lab.campaign(&["export", "performance/data/here/s1", "--csv"]);
+    lab.campaign(&["export", "performance/data/here/s1", "--csv"])
+        .expect(0);
 }
 
 /// Key generation once a size; the others in every mode that can be.
@@ -322,12 +323,9 @@ fn a_study_that_was_killed_and_one_that_was_interrupted_go_on() {
         for size in [1000, 2000] {
             let point = record(&run, "sign", mode, size);
             assert_eq!(point["status"], "complete");
-            for (trial, io) in point["trials"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .zip(point["io"].as_array().unwrap())
-            {
+            let both = ["trials", "io"].map(|key| point[key].as_array().unwrap());
+            assert_eq!(both.map(Vec::len), [3, 3]);
+            for (trial, io) in both[0].iter().zip(both[1]) {
                 let attempts = trial["attempts"].as_array().unwrap();
                 assert_eq!(attempts.len(), io.as_array().unwrap().len());
                 good += attempts.iter().filter(|a| a["exit"] == "ok").count();

@@ -435,7 +435,7 @@ fn results(run: &Path, label: &str) -> BTreeMap<String, Value> {
     for kind in ["timed", "profile", "memory"] {
         let kat = json(run, &format!("kat/zoo/{label}.ref.reference.{kind}.json"));
         for key in ["result", "library", "digests", "flips", "text_bytes"] {
-            results.insert(format!("kat {kind} {key}"), kat[key].clone());
+            results.insert(format!("kat {kind} {key}"), there(&kat, key).clone());
         }
     }
     for operation in ["keygen", "sign", "verify"] {
@@ -448,12 +448,12 @@ fn results(run: &Path, label: &str) -> BTreeMap<String, Value> {
         let mut keep = |what: &str, value: &Value| {
             results.insert(format!("{operation} {what}"), value.clone());
         };
-        keep("outputs", &read("calibrate")["outputs"]);
+        keep("outputs", there(&read("calibrate"), "outputs"));
         let record = read("records");
-        keep("status", &record["status"]);
-        keep("seeds", &record["inputs"]["seeds"]);
-        keep("sizes", &record["sizes"]);
-        keep("memory", &read("memory")["runs"]);
+        keep("status", there(&record, "status"));
+        keep("seeds", there(&record["inputs"], "seeds"));
+        keep("sizes", there(&record, "sizes"));
+        keep("memory", there(&read("memory"), "runs"));
         let mut profile = read("profile")["calls"].clone();
         for row in profile.as_array_mut().unwrap() {
             row["ticks"] = Value::Null;
@@ -461,6 +461,11 @@ fn results(run: &Path, label: &str) -> BTreeMap<String, Value> {
         keep("profile", &profile);
     }
     results
+}
+
+/// A member that must be there: what neither side has is equal too.
+fn there<'v>(value: &'v Value, key: &str) -> &'v Value {
+    value.get(key).unwrap_or_else(|| panic!("no {key}"))
 }
 
 /// Neither in the home folder nor in the folders that all users share, nor in the run.

@@ -24,10 +24,14 @@ fn slower(dataset: &mut Dataset, factor: f64) {
     }
 }
 
+/// A dataset, and one of a system that takes half as long again.
+fn two_speeds() -> [Dataset; 2] {
+    [1.0, 1.5].map(|speed| Synthetic { speed, ..spec() }.build())
+}
+
 #[test]
-fn a_dataset_against_itself_shows_no_difference() {
-    let a = spec().build();
-    let same = compared(&a, &a);
+fn an_equal_dataset_shows_no_difference() {
+    let same = compared(&spec().build(), &spec().build());
     assert_eq!(same.rows.len(), 18);
     assert!(same
         .rows
@@ -44,14 +48,16 @@ fn a_large_difference_is_found_in_its_direction_and_a_regression_counts() {
     let mut b = spec().build();
     slower(&mut b, 1.5);
     let forth = compared(&a, &b);
+    assert_eq!(forth.rows.len(), 18);
     assert!(forth.rows.iter().all(|row| row.verdict == Verdict::Slower));
     assert!(forth.found_anything(), "one system: a regression");
     for row in &forth.rows {
         let [low, high] = row.cycles.interval.unwrap();
         assert!(low < 1.5 && 1.5 < high, "{:?}", row.cycles);
-        assert!(row.cycles.p_holm >= row.cycles.p);
+        assert!(row.cycles.p_holm.unwrap() >= row.cycles.p.unwrap());
     }
     let back = compared(&b, &a);
+    assert_eq!(back.rows.len(), 18);
     assert!(back.rows.iter().all(|row| row.verdict == Verdict::Faster));
     b.campaign.system = "other".into();
     assert!(!compared(&a, &b).found_anything(), "two systems: a result");
@@ -225,40 +231,47 @@ fn calls_are_compared_as_far_as_both_sides_have_keys() {
 
 #[test]
 fn the_fastest_codes_stand_side_by_side() {
-    let a = spec().build();
-    let comparison = compared(&a, &a);
+    let [a, b] = two_speeds();
+    let comparison = compared(&a, &b);
     assert_eq!(
         comparison.fastest.len(),
         12,
         "four labels, three operations"
     );
     for row in &comparison.fastest {
-        assert_eq!(row.ratio, 1.0);
         let all = comparison
             .rows
             .iter()
             .filter(|other| other.identity.label == row.label && other.operation == row.operation);
-        let least = all
-            .filter_map(|other| other.cycles.values[0])
-            .fold(f64::MAX, f64::min);
-        assert_eq!(row.sides[0].value, least);
+        for (n, side) in row.sides.iter().enumerate() {
+            let values = all.clone().filter_map(|other| other.cycles.values[n]);
+            assert_eq!(side.value, values.fold(f64::MAX, f64::min));
+        }
+        assert_eq!(row.ratio, row.sides[1].value / row.sides[0].value);
+        assert!((row.ratio - 1.5).abs() < 0.01, "{row:?}");
     }
     let mean = &comparison.geometric_means[0];
-    assert_eq!((mean.ratio, mean.members.len()), (1.0, 6));
+    assert_eq!(mean.members.len(), 6);
+    assert!((mean.ratio - 1.5).abs() < 0.01, "{mean:?}");
 }
 
 #[test]
 fn ratios_to_the_reference_are_within_one_system() {
-    let a = spec().build();
-    let comparison = compared(&a, &a);
+    let [a, b] = two_speeds();
+    let comparison = compared(&a, &b);
     let reference = comparison.reference.clone().unwrap();
-    for row in comparison
-        .rows
-        .iter()
-        .filter(|row| row.identity == reference)
-    {
-        assert_eq!(row.to_reference, [Some(1.0), Some(1.0)]);
+    let of_reference = |operation| {
+        let mut rows = comparison.rows.iter();
+        let row = rows.find(|row| row.identity == reference && row.operation == operation);
+        row.unwrap().cycles.values.map(Option::unwrap)
+    };
+    assert_eq!(comparison.rows.len(), 18);
+    for row in &comparison.rows {
+        let ours = row.cycles.values.map(Option::unwrap);
+        let theirs = of_reference(row.operation);
+        let expected = [ours[0] / theirs[0], ours[1] / theirs[1]].map(Some);
+        assert_eq!(row.to_reference, expected, "{}", row.identity);
     }
-    let none = compare(&a, &a, ["a", "b"], None);
+    let none = compare(&a, &b, ["a", "b"], None);
     assert_eq!(none.rows[0].to_reference, [None, None]);
 }

@@ -362,9 +362,20 @@ mod tests {
         std::fs::write(file.path(), "abc").unwrap();
         let known = inspect(file.path()).unwrap();
         let messages = named(file.path(), &known, &[3]).unwrap();
-        assert!(!messages[&3].is_changed(true));
-        std::fs::write(file.path(), "abd").unwrap();
-        assert!(messages[&3].is_changed(true));
+        let message = &messages[&3];
+        assert!(!message.is_changed(false) && !message.is_changed(true));
+        // A write within the same moment, of the same length, leaves no trace but the content.
+        let (file_again, as_opened) = open(file.path()).unwrap();
+        let other = Message {
+            path: file.path().to_owned(),
+            file: file_again,
+            as_opened,
+            sha256: crate::hash::sha256(b"abd"),
+            generated: false,
+        };
+        assert!(!other.is_changed(false) && other.is_changed(true));
+        std::fs::write(file.path(), "abcd").unwrap();
+        assert!(message.is_changed(false) && message.is_changed(true));
         let error = named(file.path(), &known, &[3]).unwrap_err().to_string();
         assert!(error.contains("changed while it was measured"), "{error}");
         drop(messages);

@@ -9,6 +9,7 @@ pub mod host;
 pub mod lab;
 pub mod objects;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Root of the checkout, or of the copy of it that `CAMPAIGN_TEST_ROOT` names (the tests as an ordinary
@@ -30,7 +31,14 @@ pub fn skip(reason: &str) {
         !is_set("CAMPAIGN_NO_SKIP"),
         "must not be skipped here: {reason}"
     );
-    eprintln!("skipped: {reason}");
+    say_skipped(reason);
+}
+
+/// To standard error itself: of what `eprintln` writes, the output of a test that passes shows nothing.
+fn say_skipped(reason: &str) {
+    let test = std::thread::current();
+    let name = test.name().unwrap_or("a test");
+    let _ = writeln!(std::io::stderr(), "skipped: {name}: {reason}");
 }
 
 /// Says that a test needs root, and for what. Where `CAMPAIGN_WITHOUT_ROOT` is set that is no failure even
@@ -38,7 +46,7 @@ pub fn skip(reason: &str) {
 pub fn skip_without_root(why: &str) {
     assert!(!nix::unistd::geteuid().is_root(), "root is here");
     match is_set("CAMPAIGN_WITHOUT_ROOT") {
-        true => eprintln!("skipped: {why} needs root, which is left out on purpose"),
+        true => say_skipped(&format!("{why} needs root, which is left out on purpose")),
         false => skip(&format!("{why} needs root")),
     }
 }

@@ -1,6 +1,7 @@
 //! Shared by the worker's tests: the one way to skip a test, and C libraries made on the spot.
 #![allow(dead_code)] // each helper is used by some test programs only
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,7 +10,10 @@ use std::process::Command;
 pub fn skip(reason: &str) {
     let strict = std::env::var_os("CAMPAIGN_NO_SKIP").is_some_and(|v| !v.is_empty());
     assert!(!strict, "must not be skipped here: {reason}");
-    eprintln!("skipped: {reason}");
+    // To standard error itself: of what `eprintln` writes, the output of a test that passes shows nothing.
+    let test = std::thread::current();
+    let name = test.name().unwrap_or("a test");
+    let _ = writeln!(std::io::stderr(), "skipped: {name}: {reason}");
 }
 
 /// A path that was compiled in, or, where `CAMPAIGN_TEST_ROOT` names a copy of the checkout (the tests as

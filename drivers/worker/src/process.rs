@@ -4,8 +4,11 @@
 
 use crate::error::{Result, WorkerError};
 use protocol::Usage;
+use std::ffi::CString;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 /// Own session and process group, and an end together with the parent. Call it first.
 pub fn detach() -> Result<()> {
@@ -24,6 +27,17 @@ pub fn detach() -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Takes the name that it was called by: a program started by its descriptor is named after that
+/// descriptor's number.
+pub fn take_name() {
+    let called = std::env::args_os().next().map(PathBuf::from);
+    let name = called.as_deref().and_then(Path::file_name);
+    if let Some(name) = name.and_then(|name| CString::new(name.as_bytes()).ok()) {
+        // For those who look at the list of processes; nothing depends on it.
+        let _ = nix::sys::prctl::set_name(&name);
+    }
 }
 
 /// Pins the calling thread to `cpu`, and verifies it.

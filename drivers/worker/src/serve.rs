@@ -29,6 +29,7 @@ const LARGEST_REQUEST: u64 = 16 << 20;
 /// Runs the worker; the result is the exit status of the process. Without an event descriptor
 /// there is nobody to tell: the error goes to standard error.
 pub fn main() -> i32 {
+    process::take_name();
     let started = process::detach().and_then(|()| Descriptors::take());
     let (descriptors, request) = match started.and_then(|d| Ok((d, read_request()?))) {
         Ok(both) => both,

@@ -1,6 +1,7 @@
 //! The description of a child process.
 
 use super::cgroup::Delegation;
+use super::Image;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,7 @@ pub(super) struct Channel {
 #[derive(Debug)]
 pub struct Command {
     pub(super) program: OsString,
+    pub(super) image: Option<Image>,
     pub(super) args: Vec<OsString>,
     pub(super) cwd: Option<PathBuf>,
     pub(super) env: Vec<(OsString, OsString)>,
@@ -66,6 +68,7 @@ impl Command {
         }
         Command {
             program: program.as_ref().to_owned(),
+            image: None,
             args: Vec::new(),
             cwd: None,
             env,
@@ -85,6 +88,13 @@ impl Command {
     pub fn from_words<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Option<Self> {
         let mut words = words.into_iter();
         Some(Command::new(words.next()?).args(words))
+    }
+
+    /// Starts `image` instead of the file that the program's name leads to; the name remains the one that
+    /// the child is called by.
+    pub fn image(mut self, image: Image) -> Self {
+        self.image = Some(image);
+        self
     }
 
     /// Adds an argument.

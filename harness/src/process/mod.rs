@@ -16,12 +16,14 @@ mod capture;
 pub mod cgroup;
 mod command;
 mod group;
+mod image;
 mod outcome;
 mod run;
 mod stop;
 
 pub use capture::Capture;
 pub use command::{Command, Input, Own};
+pub use image::Image;
 pub use outcome::{End, Outcome};
 pub use run::{run, run_blocking, run_observed};
 pub use stop::{Stop, StopLevel};

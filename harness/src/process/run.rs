@@ -219,7 +219,14 @@ struct Pipes {
 }
 
 fn spawn(command: Command) -> io::Result<(Guard, Pipes)> {
-    let mut std_command = std::process::Command::new(&command.program);
+    let mut std_command = match &command.image {
+        None => std::process::Command::new(&command.program),
+        Some(image) => {
+            let mut by_descriptor = std::process::Command::new(image.path());
+            by_descriptor.arg0(&command.program);
+            by_descriptor
+        }
+    };
     std_command.args(&command.args);
     if !command.inherit_env {
         std_command.env_clear();

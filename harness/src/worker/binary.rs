@@ -2,13 +2,19 @@
 //!
 //! A worker found beside the running binary or built from the checkout must have the build id of
 //! this program; otherwise figures could come from other code than the evidence names.
+//!
+//! The file is read once. What is hashed then is what every session starts, as an image in memory,
+//! whatever becomes of the file. Three cannot be started so, and are started by their path right after
+//! a look at the file: a worker under a runner (which opens the file itself), a script, and a worker on
+//! a machine that forbids programs in memory.
 
 use crate::config::{Arch, System};
 use crate::hash;
 use crate::process::cgroup::{Delegation, Limits};
-use crate::process::{self, Command, Stop};
+use crate::process::{self, Command, Image, Stop};
 use protocol::Layer;
-use std::io;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -98,6 +104,8 @@ pub struct Worker {
     sha256: String,
     runner: Vec<String>,
     stamp: FileStamp,
+    /// What is started; `None` where that is the file itself.
+    image: Option<Image>,
     cgroups: Result<Delegation, String>,
 }
 
@@ -111,14 +119,13 @@ struct FileStamp {
 }
 
 impl FileStamp {
-    fn of(path: &Path) -> io::Result<Self> {
-        let data = std::fs::metadata(path)?;
-        Ok(FileStamp {
+    fn of(data: &Metadata) -> Self {
+        FileStamp {
             device: data.dev(),
             inode: data.ino(),
             bytes: data.size(),
             changed: (data.ctime(), data.ctime_nsec()),
-        })
+        }
     }
 }
 
@@ -130,11 +137,17 @@ impl Worker {
             source,
         };
         let path = std::path::absolute(path).map_err(unreadable)?;
+        let (stamp, bytes) = read(&path).map_err(unreadable)?;
+        let image = match runner {
+            [] => Image::of(&bytes).ok(),
+            _ => None,
+        };
         Ok(Worker {
-            stamp: FileStamp::of(&path).map_err(unreadable)?,
-            sha256: hash::sha256_file(&path).map_err(unreadable)?,
+            sha256: hash::sha256(&bytes),
             runner: runner.to_vec(),
             path,
+            stamp,
+            image,
             cgroups: Err("not asked for".to_owned()),
         })
     }
@@ -168,10 +181,11 @@ impl Worker {
         &self.sha256
     }
 
-    /// The command that starts it, after a look whether it is still the same file.
+    /// The command that starts it, after a look whether it is still the same file: one that was replaced
+    /// is somebody's mistake or worse, even where its image would still be what was hashed.
     pub fn command(&self) -> Result<Command, WorkerError> {
-        match FileStamp::of(&self.path) {
-            Ok(stamp) if stamp == self.stamp => {}
+        match std::fs::metadata(&self.path) {
+            Ok(data) if FileStamp::of(&data) == self.stamp => {}
             Ok(_) => {
                 return Err(WorkerError::Replaced {
                     path: self.path.clone(),
@@ -186,10 +200,23 @@ impl Worker {
         }
         let words = self.runner.iter().map(std::ffi::OsStr::new);
         let words = words.chain(std::iter::once(self.path.as_os_str()));
-        let command = Command::from_words(words).expect("the worker itself is a word");
-        Ok(match &self.cgroups {
-            Ok(delegation) => command.in_cgroup_of(delegation.clone()),
-            Err(_) => command,
+        let mut command = Command::from_words(words).expect("the worker itself is a word");
+        if let Some(image) = &self.image {
+            command = command.image(image.clone());
+        }
+        if let Ok(delegation) = &self.cgroups {
+            command = command.in_cgroup_of(delegation.clone());
+        }
+        Ok(command)
+    }
+
+    /// What its `--build-id` prints, or why it prints nothing.
+    fn build_id(&self, stop: &Stop) -> Result<String, WorkerError> {
+        let command = self.command()?.arg("--build-id").deadline(ID_LIMIT);
+        let outcome = process::run_blocking(command, stop);
+        Ok(match outcome.end.is_success() {
+            true => outcome.stdout.text().trim().to_owned(),
+            false => format!("none, it {}", outcome.end),
         })
     }
 
@@ -208,6 +235,15 @@ impl Worker {
         });
         names.collect()
     }
+}
+
+/// The bytes of a file, and what it was before they were read.
+fn read(path: &Path) -> io::Result<(FileStamp, Vec<u8>)> {
+    let mut file = File::open(path)?;
+    let stamp = FileStamp::of(&file.metadata()?);
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok((stamp, bytes))
 }
 
 fn base_name(path: &Path) -> String {
@@ -241,13 +277,14 @@ pub fn find(wanted: Wanted, stop: &Stop, say: &dyn Fn(&str)) -> Result<Worker, W
     if let Some(pack) = wanted.pack {
         return Worker::at(&pack.join("worker"), wanted.runner);
     }
-    if let Some(path) = beside(&wanted, stop) {
-        return Worker::at(&path, wanted.runner);
+    if let Some(worker) = beside(&wanted, stop) {
+        return Ok(worker);
     }
     say("building the worker");
     let path = build(&wanted, Package::Worker, stop)?;
-    match build_id(&path, wanted.runner, stop) {
-        id if id == protocol::BUILD_ID => Worker::at(&path, wanted.runner),
+    let worker = Worker::at(&path, wanted.runner)?;
+    match worker.build_id(stop)? {
+        id if id == protocol::BUILD_ID => Ok(worker),
         theirs => Err(WorkerError::AnotherVersion { path, theirs }),
     }
 }
@@ -288,27 +325,14 @@ pub fn runner(system: Option<&System>) -> Vec<String> {
 }
 
 /// The worker beside the running binary, if it is this program's.
-fn beside(wanted: &Wanted, stop: &Stop) -> Option<PathBuf> {
+fn beside(wanted: &Wanted, stop: &Stop) -> Option<Worker> {
     if Some(wanted.arch) != Arch::host() {
         return None;
     }
     let path = std::env::current_exe().ok()?.with_file_name("worker");
-    let found = path.is_file() && build_id(&path, &[], stop) == protocol::BUILD_ID;
-    found.then_some(path)
-}
-
-/// What `worker --build-id` prints, or why it prints nothing.
-fn build_id(path: &Path, runner: &[String], stop: &Stop) -> String {
-    let words = runner.iter().map(std::ffi::OsStr::new);
-    let command = Command::from_words(words.chain(std::iter::once(path.as_os_str())))
-        .expect("the worker itself is a word")
-        .arg("--build-id")
-        .deadline(ID_LIMIT);
-    let outcome = process::run_blocking(command, stop);
-    match outcome.end.is_success() {
-        true => outcome.stdout.text().trim().to_owned(),
-        false => format!("none, it {}", outcome.end),
-    }
+    let worker = Worker::at(&path, &[]).ok()?;
+    let found = worker.build_id(stop).ok()?;
+    (found == protocol::BUILD_ID).then_some(worker)
 }
 
 /// The checkout to build from.
@@ -423,10 +447,35 @@ mod tests {
         let stop = Stop::new();
         // Under a runner: a file that was just written cannot always be executed itself.
         let sh = ["sh".to_owned()];
-        let path = script(dir.path(), "echo 0123abcd");
-        assert_eq!(build_id(&path, &sh, &stop), "0123abcd");
-        let path = script(dir.path(), "exit 3");
-        assert_eq!(build_id(&path, &sh, &stop), "none, it ended with status 3");
+        let id = |text: &str| {
+            let worker = Worker::at(&script(dir.path(), text), &sh).unwrap();
+            worker.build_id(&stop).unwrap()
+        };
+        assert_eq!(id("echo 0123abcd"), "0123abcd");
+        assert_eq!(id("exit 3"), "none, it ended with status 3");
+    }
+
+    /// Where a look at the path cannot help: between the look and the start.
+    #[test]
+    fn what_was_hashed_is_started_whatever_is_at_its_path_then() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("worker");
+        let shell = std::fs::read("/bin/sh").unwrap();
+        let by_rename = |bytes: &[u8]| {
+            let draft = dir.path().join("draft");
+            std::fs::write(&draft, bytes).unwrap();
+            std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o755)).unwrap();
+            std::fs::rename(&draft, &path).unwrap();
+        };
+        let in_place = |bytes: &[u8]| std::fs::write(&path, bytes).unwrap();
+        for change in [&by_rename as &dyn Fn(&[u8]), &in_place] {
+            change(&shell);
+            let command = Worker::at(&path, &[]).unwrap().command().unwrap();
+            change(b"#!/bin/sh\nexit 3\n");
+            let outcome = process::run_blocking(command.args(["-c", "exit 7"]), &Stop::new());
+            let ended = matches!(outcome.end, process::End::Finished { status: 7 });
+            assert!(ended, "it {}", outcome.end);
+        }
     }
 
     #[test]

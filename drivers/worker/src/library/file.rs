@@ -35,7 +35,9 @@ impl LibraryHandle {
         }
     }
 
-    /// Name by which the loader opens the same file again, whatever happened to its path.
+    /// Name by which the loader opens the same file again, whatever happened to its path: what is loaded
+    /// is what was hashed. (A copy in memory would hold against writes in place, too, but would lie in other
+    /// pages in each attempt; writes in place are found by the next worker's hash.)
     pub fn descriptor_path(&self) -> String {
         format!("/proc/self/fd/{}", self.file.as_raw_fd())
     }

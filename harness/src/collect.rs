@@ -126,6 +126,7 @@ pub fn collect(from: &Path, runs: &Path) -> Result<Vec<Collected>, CollectError>
         let draft = workshop.path().join(format!("run-{number}"));
         checked.push((run, copy_checked(run, &draft)?, draft));
     }
+    store::flush_all(workshop.path())?;
     checked
         .into_iter()
         .map(|(run, (seal, files), draft)| settle(run, &draft, runs, seal, files))
@@ -253,11 +254,11 @@ fn copy_checked(run: &Path, draft: &Path) -> Result<(String, usize), CollectErro
                 "it was changed after the run was sealed",
             ));
         }
-        store::write_atomic(&draft.join(&entry.path), &bytes)?;
+        store::write_unflushed(&draft.join(&entry.path), &bytes)?;
     }
-    store::write_atomic(&draft.join(MANIFEST), text.as_bytes())?;
+    store::write_unflushed(&draft.join(MANIFEST), text.as_bytes())?;
     let lines = read(&run.join(JOURNAL))?;
-    store::write_atomic(&draft.join(JOURNAL), &lines)?;
+    store::write_unflushed(&draft.join(JOURNAL), &lines)?;
     // What was copied is what is kept, so that is what has to hold.
     if journal::verify(&draft.join(JOURNAL))?.last_sha256 != chain.last_sha256 {
         return Err(changed(JOURNAL, "it changed while it was copied"));

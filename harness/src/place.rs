@@ -90,7 +90,7 @@ impl Place {
         current: bool,
     ) -> Result<PathBuf, PlaceError> {
         let path = self.path();
-        flush_all(workshop.path())?;
+        store::flush_all(workshop.path())?;
         let failed = |source: rustix::io::Errno| PlaceError::Io {
             path: path.clone(),
             action: "replaced",
@@ -123,18 +123,6 @@ fn is_name(name: &str) -> bool {
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
-}
-
-/// Waits until everything on the folder's file system is on the disk: for thousands of small files
-/// that is one wait instead of thousands.
-fn flush_all(path: &Path) -> Result<(), PlaceError> {
-    File::open(path)
-        .and_then(|dir| Ok(rustix::fs::syncfs(&dir)?))
-        .map_err(|source| PlaceError::Io {
-            path: path.to_owned(),
-            action: "flushed",
-            source,
-        })
 }
 
 /// Waits until a folder's entries are on the disk.

@@ -445,7 +445,7 @@ fn copy(request: &Request, part: &Part, to: &Path) -> Result<(), PublishError> {
             path,
             what: private,
         }),
-        _ => write(&to.join(JOURNAL), &text).map_err(PublishError::from),
+        _ => Ok(store::write_unflushed(&to.join(JOURNAL), &text)?),
     }
 }
 
@@ -469,20 +469,8 @@ fn copy_one(request: &Request, entry: &seal::Entry, to: &Path) -> Result<Look, S
     if let Some(what) = private_text(&entry.path, &bytes, request.names) {
         return Ok(Look::Private(what));
     }
-    write(&to.join(&entry.path), &bytes)?;
+    store::write_unflushed(&to.join(&entry.path), &bytes)?;
     Ok(Look::Clean)
-}
-
-/// Writes one file; the whole is flushed when it is put in its place.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let put = || {
-        std::fs::create_dir_all(path.parent().unwrap_or(path))?;
-        std::fs::write(path, bytes)
-    };
-    put().map_err(|source| StoreError::Write {
-        path: path.to_owned(),
-        source,
-    })
 }
 
 /// The first name or path of a machine in a file: in the strings of a JSON text, or in the words of
@@ -530,7 +518,7 @@ fn is_name(text: &str, names: &BTreeSet<String>) -> bool {
 /// Manifest and journal of the dataset; returns its seal.
 fn close(request: &Request, chain: &Chain, part: &Part, to: &Path) -> Result<String, PublishError> {
     let text = seal::manifest_text(&part.entries);
-    write(&to.join(MANIFEST), text.as_bytes())?;
+    store::write_unflushed(&to.join(MANIFEST), text.as_bytes())?;
     let Some(regex) = request.partial else {
         return Ok(chain.last_sha256.clone());
     };

@@ -3,6 +3,9 @@
 //! A file gets a temporary name beside its place, is flushed to the disk, renamed, and its folder is
 //! flushed too. A crash at any moment leaves the old file or the new one, and perhaps a temporary one,
 //! which [`remove_leftovers`] takes away. Appending to the journal is not done here.
+//!
+//! A folder of many files that becomes a dataset by one rename is filled with [`write_unflushed`] and
+//! flushed once, with [`flush_all`], before it gets its name.
 
 use serde::{de::DeserializeOwned, Serialize};
 use std::fs::{self, File, Permissions};
@@ -64,6 +67,27 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         path: path.to_owned(),
         source,
     })
+}
+
+/// Puts `bytes` at `path`, making its folders, in a folder that nobody looks into before it was flushed.
+pub fn write_unflushed(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    fs::create_dir_all(folder(path))
+        .and_then(|()| fs::write(path, bytes))
+        .map_err(|source| StoreError::Write {
+            path: path.to_owned(),
+            source,
+        })
+}
+
+/// Waits until everything on the folder's file system is on the disk: for thousands of small files
+/// that is one wait instead of thousands.
+pub fn flush_all(dir: &Path) -> Result<(), StoreError> {
+    File::open(dir)
+        .and_then(|dir| Ok(rustix::fs::syncfs(&dir)?))
+        .map_err(|source| StoreError::Write {
+            path: dir.to_owned(),
+            source,
+        })
 }
 
 /// Puts `value` at `path` as indented JSON with a line end.

@@ -12,7 +12,7 @@ use crate::clock::Stamp;
 use crate::config::model::Campaign;
 use crate::evidence::journal::{self, JournalEvent, JOURNAL};
 use crate::evidence::seal::{self, MANIFEST};
-use crate::evidence::store::StoreError;
+use crate::evidence::store::{self, StoreError};
 use crate::hash;
 use crate::place::Place;
 use std::path::{Path, PathBuf};
@@ -124,16 +124,9 @@ pub(super) fn close(
 
 /// Writes one file, and returns its line of the manifest; the whole is flushed when it is put in its place.
 pub(super) fn put(dir: &Path, below: &str, bytes: &[u8]) -> Result<seal::Entry, StoreError> {
-    let path = dir.join(below);
-    let write = || {
-        std::fs::create_dir_all(path.parent().unwrap_or(dir))?;
-        std::fs::write(&path, bytes)
-    };
-    match write() {
-        Ok(()) => Ok(seal::Entry {
-            path: below.to_owned(),
-            sha256: hash::sha256(bytes),
-        }),
-        Err(source) => Err(StoreError::Write { path, source }),
-    }
+    store::write_unflushed(&dir.join(below), bytes)?;
+    Ok(seal::Entry {
+        path: below.to_owned(),
+        sha256: hash::sha256(bytes),
+    })
 }

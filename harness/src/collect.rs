@@ -5,8 +5,8 @@
 //! pages are rendered here again, and libraries, keys and the salt of the host stay behind. An archive
 //! is unpacked into a folder of our own first; an entry that is no plain file below it is refused.
 
-use crate::evidence::journal::{self, Chain, JournalError, JOURNAL};
-use crate::evidence::seal::{self, SealError, MANIFEST};
+use crate::evidence::journal::{JournalError, JOURNAL};
+use crate::evidence::seal::{self, NotClosed, SealError, MANIFEST};
 use crate::evidence::store::{self, StoreError};
 use crate::hash;
 use crate::report::{self, ReportError};
@@ -74,7 +74,7 @@ pub enum CollectError {
         /// The file.
         file: String,
         /// What is wrong with it.
-        why: &'static str,
+        why: String,
     },
     /// The journal is damaged.
     #[error(transparent)]
@@ -217,33 +217,28 @@ fn look_for(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) -> Result<(), C
 /// files its manifest has.
 fn copy_checked(run: &Path, draft: &Path) -> Result<(String, usize), CollectError> {
     let name = name_of(run)?;
-    let changed = |file: &str, why| CollectError::Changed {
+    let changed = |file: &str, why: &str| CollectError::Changed {
         run: name.clone(),
         file: file.to_owned(),
-        why,
+        why: why.to_owned(),
     };
-    let chain: Chain = journal::verify(&run.join(JOURNAL))?;
-    let Some(manifest_sha256) = chain.sealed() else {
-        return Err(CollectError::NotSealed { run: name });
-    };
-    // A path like `runs/.` has its seal elsewhere.
-    let place = run.canonicalize().map_err(io_error(run, "read"))?;
-    if seal::read_seal(&place).as_ref() != Some(&chain.last_sha256) {
-        return Err(CollectError::Seal { run: name });
-    }
-    let manifest = read(&run.join(MANIFEST))?;
-    if hash::sha256(&manifest) != manifest_sha256 {
-        return Err(changed(MANIFEST, "it is not the manifest that was sealed"));
-    }
-    let text = String::from_utf8(manifest)
-        .map_err(|_| changed(MANIFEST, "it is not the manifest that was sealed"))?;
-    let entries = seal::parse_manifest(&text)?;
-    let listed: BTreeSet<&str> = entries.iter().map(|entry| entry.path.as_str()).collect();
+    let closed = seal::closed(run).map_err(|why| match why {
+        NotClosed::Journal(error) => error.into(),
+        NotClosed::Open => CollectError::NotSealed { run: name.clone() },
+        NotClosed::Seal => CollectError::Seal { run: name.clone() },
+        NotClosed::Manifest(why) => changed(MANIFEST, &why),
+        NotClosed::Malformed(error) => error.into(),
+    })?;
+    let listed: BTreeSet<&str> = closed
+        .entries
+        .iter()
+        .map(|entry| entry.path.as_str())
+        .collect();
     let there: BTreeSet<String> = seal::covered(run)?.into_iter().collect();
     if let Some(file) = there.iter().find(|file| !listed.contains(file.as_str())) {
         return Err(changed(file, "it was not there when the run was sealed"));
     }
-    for entry in &entries {
+    for entry in &closed.entries {
         if !there.contains(&entry.path) {
             return Err(changed(&entry.path, "it is missing"));
         }
@@ -256,14 +251,9 @@ fn copy_checked(run: &Path, draft: &Path) -> Result<(String, usize), CollectErro
         }
         store::write_unflushed(&draft.join(&entry.path), &bytes)?;
     }
-    store::write_unflushed(&draft.join(MANIFEST), text.as_bytes())?;
-    let lines = read(&run.join(JOURNAL))?;
-    store::write_unflushed(&draft.join(JOURNAL), &lines)?;
-    // What was copied is what is kept, so that is what has to hold.
-    if journal::verify(&draft.join(JOURNAL))?.last_sha256 != chain.last_sha256 {
-        return Err(changed(JOURNAL, "it changed while it was copied"));
-    }
-    Ok((chain.last_sha256, entries.len()))
+    store::write_unflushed(&draft.join(MANIFEST), &closed.manifest)?;
+    store::write_unflushed(&draft.join(JOURNAL), &closed.journal)?;
+    Ok((closed.seal, closed.entries.len()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, StoreError> {

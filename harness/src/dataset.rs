@@ -10,13 +10,16 @@ use crate::evidence::store::{self, StoreError};
 use crate::evidence::{
     BuildFile, BuildRow, CalibrateEvidence, CampaignFile, CellsFile, EnvironmentFile, FitEvidence,
     Head, KatEvidence, LibraryKind, MemoryEvidence, ProfileEvidence, StudyRecord, TimingRecord,
+    BUILD_FILE, CAMPAIGN_FILE,
 };
 use crate::identity::Identity;
 use protocol::Operation;
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Everything that a run or a dataset holds, typed.
 #[derive(Debug, Clone)]
@@ -54,9 +57,6 @@ pub struct Dataset {
     /// The seal of the seal file beside the directory.
     pub seal: Option<String>,
 }
-
-/// What was planned and how far it came.
-pub const CAMPAIGN_FILE: &str = "campaign.json";
 
 /// What a record is about.
 pub type Key = (Identity, Operation);
@@ -118,62 +118,58 @@ impl Dataset {
         if !campaign_path.is_file() {
             return Err(DatasetError::NotADataset(path.to_owned()));
         }
-        let Entry {
-            value: campaign,
-            sha256: campaign_sha256,
-            ..
-        } = entry::<CampaignFile>(path, CAMPAIGN_FILE.into())?;
-        if campaign.schema != crate::evidence::SCHEMA {
+        let campaign: Entry<CampaignFile> = read_entry(path, CAMPAIGN_FILE, |_| Ok(()))?;
+        if campaign.value.schema != crate::evidence::SCHEMA {
             return Err(DatasetError::Version {
                 path: campaign_path,
-                found: campaign.schema,
+                found: campaign.value.schema,
             });
         }
-        let seal = path
-            .canonicalize()
-            .ok()
-            .and_then(|dir| seal::read_seal(&dir));
-        if let Some(seal) = &seal {
-            seal::verify(path, seal)?;
-        }
-        let timings = folder::<TimingRecord>(path, "records")?;
+        let real = path.canonicalize().ok();
+        let seal = real.as_deref().and_then(seal::read_seal);
+        let files = Files::of(path, seal.is_some())?;
+        files.compare(CAMPAIGN_FILE, &campaign.sha256)?;
+        let timings = files.folder::<TimingRecord>("records")?;
         let (aa, timing): (Vec<_>, Vec<_>) = timings.into_iter().partition(|e| e.value.aa);
-        let mut environments = folder::<EnvironmentFile>(path, "environment")?;
+        let mut environments = files.folder::<EnvironmentFile>("environment")?;
         environments.sort_by_key(|e| e.value.k);
-        Ok(Dataset {
-            id: path
-                .canonicalize()
-                .ok()
-                .and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()))
+        let dataset = Dataset {
+            id: real
+                .as_deref()
+                .and_then(Path::file_name)
+                .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),
             path: path.to_owned(),
-            campaign,
-            campaign_sha256,
-            build: optional(path, "build.json")?,
+            campaign: campaign.value,
+            campaign_sha256: campaign.sha256,
+            build: files.optional(BUILD_FILE)?,
             environments,
-            kat: folder::<KatEvidence>(path, "kat")?
+            kat: files
+                .folder::<KatEvidence>("kat")?
                 .into_iter()
                 .map(|e| ((e.value.head.identity.clone(), e.value.library.kind), e))
                 .collect(),
-            calibrate: keyed(folder(path, "calibrate")?, |v: &CalibrateEvidence| {
+            calibrate: keyed(files.folder("calibrate")?, |v: &CalibrateEvidence| {
                 (&v.head, v.operation)
             }),
             timing: keyed(timing, |v| (&v.head, v.operation)),
             aa,
-            memory: keyed(folder(path, "memory")?, |v: &MemoryEvidence| {
+            memory: keyed(files.folder("memory")?, |v: &MemoryEvidence| {
                 (&v.head, v.operation)
             }),
-            profile: keyed(folder(path, "profile")?, |v: &ProfileEvidence| {
+            profile: keyed(files.folder("profile")?, |v: &ProfileEvidence| {
                 (&v.head, v.operation)
             }),
-            studies: folder_matching(path, "study", |name| !name.ends_with(".fit.json"))?,
+            studies: files.matching("study", |name| !name.ends_with(".fit.json"))?,
             fits: keyed(
-                folder_matching(path, "study", |name| name.ends_with(".fit.json"))?,
+                files.matching("study", |name| name.ends_with(".fit.json"))?,
                 |v: &FitEvidence| (&v.head, v.operation),
             ),
-            cells: optional(path, "cells.json")?,
+            cells: files.optional("cells.json")?,
             seal,
-        })
+        };
+        files.compare_rest()?;
+        Ok(dataset)
     }
 
     /// Row of `build.json` for an identity.
@@ -201,59 +197,155 @@ impl Dataset {
     }
 }
 
-fn optional<T: DeserializeOwned>(
-    root: &Path,
-    file: &str,
-) -> Result<Option<Entry<T>>, DatasetError> {
-    if root.join(file).is_file() {
-        entry(root, PathBuf::from(file)).map(Some)
-    } else {
-        Ok(None)
+/// Datasets for a command that shows some of them in several places: each is read once.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    read: BTreeMap<PathBuf, Rc<Dataset>>,
+}
+
+impl Shelf {
+    /// The run or dataset in `path`.
+    pub fn take(&mut self, path: &Path) -> Result<Rc<Dataset>, DatasetError> {
+        let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(dataset) = self.read.get(&place) {
+            return Ok(Rc::clone(dataset));
+        }
+        let dataset = Rc::new(Dataset::read(path)?);
+        self.read.insert(place, Rc::clone(&dataset));
+        Ok(dataset)
     }
 }
 
-fn entry<T: DeserializeOwned>(root: &Path, file: PathBuf) -> Result<Entry<T>, DatasetError> {
-    let path = root.join(&file);
-    let below = file.to_string_lossy();
-    let bytes = files::read(root, &below, files::LARGEST).map_err(|why| DatasetError::Foreign {
+/// The files of a run or dataset, each read once; those of a sealed one are what was sealed, or an error.
+struct Files<'a> {
+    root: &'a Path,
+    /// What is sealed, by path; `None` for an open run.
+    sealed: Option<BTreeMap<String, Sealed>>,
+}
+
+/// A file of a manifest.
+struct Sealed {
+    sha256: String,
+    /// Whether what is there was compared with it.
+    compared: AtomicBool,
+}
+
+impl<'a> Files<'a> {
+    fn of(root: &'a Path, sealed: bool) -> Result<Self, DatasetError> {
+        let mut files = Files { root, sealed: None };
+        if sealed {
+            let closed = seal::closed(root).map_err(|why| files.broken(why.to_string()))?;
+            let sealed = closed.entries.into_iter().map(|entry| {
+                let file = Sealed {
+                    sha256: entry.sha256,
+                    compared: AtomicBool::new(false),
+                };
+                (entry.path, file)
+            });
+            let sealed: BTreeMap<_, _> = sealed.collect();
+            let there = BTreeSet::from_iter(seal::covered(root)?);
+            let listed = sealed.keys().cloned().collect();
+            if let Some(path) = there.symmetric_difference(&listed).next() {
+                return Err(files.broken(format!("{path} was added or removed")));
+            }
+            files.sealed = Some(sealed);
+        }
+        Ok(files)
+    }
+
+    fn broken(&self, what: String) -> DatasetError {
+        let path = self.root.to_owned();
+        seal::SealError::Broken { path, what }.into()
+    }
+
+    /// Compares the digest of what was read with that of what was sealed.
+    fn compare(&self, file: &str, sha256: &str) -> Result<(), DatasetError> {
+        let Some(files) = &self.sealed else {
+            return Ok(());
+        };
+        match files.get(file) {
+            Some(sealed) if sealed.sha256 == sha256 => {
+                sealed.compared.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            _ => Err(self.broken(format!("{file} was changed"))),
+        }
+    }
+
+    /// Compares the sealed files that nobody asked for: logs, sources.
+    fn compare_rest(&self) -> Result<(), DatasetError> {
+        let files = self.sealed.iter().flatten();
+        let rest = files.filter(|(_, sealed)| !sealed.compared.load(Ordering::Relaxed));
+        let rest: Vec<&String> = rest.map(|(file, _)| file).collect();
+        rest.into_par_iter().try_for_each(|file| {
+            let path = self.root.join(file);
+            match crate::hash::sha256_file(&path) {
+                Ok(sha256) => self.compare(file, &sha256),
+                Err(source) => Err(StoreError::Read { path, source }.into()),
+            }
+        })
+    }
+
+    fn entry<T: DeserializeOwned>(&self, file: &str) -> Result<Entry<T>, DatasetError> {
+        read_entry(self.root, file, |sha256| self.compare(file, sha256))
+    }
+
+    fn optional<T: DeserializeOwned>(&self, file: &str) -> Result<Option<Entry<T>>, DatasetError> {
+        match self.root.join(file).is_file() {
+            true => self.entry(file).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn folder<T: DeserializeOwned + Send>(
+        &self,
+        name: &str,
+    ) -> Result<Vec<Entry<T>>, DatasetError> {
+        self.matching(name, |_| true)
+    }
+
+    /// All JSON files below a folder whose name `wanted` accepts, in order of path.
+    fn matching<T: DeserializeOwned + Send>(
+        &self,
+        folder: &str,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Entry<T>>, DatasetError> {
+        let mut files = Vec::new();
+        if self.root.join(folder).is_dir() {
+            list(self.root, Path::new(folder), &mut files)?;
+        }
+        files.retain(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            name.ends_with(".json") && !store::is_temporary(&name) && wanted(&name)
+        });
+        files.sort();
+        files
+            .into_par_iter()
+            .map(|file| self.entry(&file.to_string_lossy()))
+            .collect()
+    }
+}
+
+/// Reads one file, whose digest `compare` accepts.
+fn read_entry<T: DeserializeOwned>(
+    root: &Path,
+    file: &str,
+    compare: impl FnOnce(&str) -> Result<(), DatasetError>,
+) -> Result<Entry<T>, DatasetError> {
+    let path = root.join(file);
+    let bytes = files::read(root, file, files::LARGEST).map_err(|why| DatasetError::Foreign {
         path: path.clone(),
         why,
     })?;
+    let sha256 = crate::hash::sha256(&bytes);
+    compare(&sha256)?;
     let value =
         serde_json::from_slice(&bytes).map_err(|source| StoreError::Parse { path, source })?;
     Ok(Entry {
-        file: below.into_owned(),
-        sha256: crate::hash::sha256(&bytes),
+        file: file.to_owned(),
+        sha256,
         value,
     })
-}
-
-fn folder<T: DeserializeOwned + Send>(
-    root: &Path,
-    name: &str,
-) -> Result<Vec<Entry<T>>, DatasetError> {
-    folder_matching(root, name, |_| true)
-}
-
-/// All JSON files below a folder whose name `wanted` accepts, in order of path.
-fn folder_matching<T: DeserializeOwned + Send>(
-    root: &Path,
-    name: &str,
-    wanted: impl Fn(&str) -> bool,
-) -> Result<Vec<Entry<T>>, DatasetError> {
-    let mut files = Vec::new();
-    if root.join(name).is_dir() {
-        list(root, Path::new(name), &mut files)?;
-    }
-    files.retain(|file| {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        name.ends_with(".json") && !name.starts_with(store::TEMPORARY) && wanted(&name)
-    });
-    files.sort();
-    files
-        .into_par_iter()
-        .map(|file| entry(root, file))
-        .collect()
 }
 
 fn list(root: &Path, below: &Path, files: &mut Vec<PathBuf>) -> Result<(), DatasetError> {

@@ -5,8 +5,8 @@
 //! manifest, and its journal says of which whole it is a part.
 
 use crate::audit::{files, text};
-use crate::evidence::journal::{self, Chain, Journal, JournalError, JournalEvent, JOURNAL};
-use crate::evidence::seal::{self, SealError, MANIFEST};
+use crate::evidence::journal::{Journal, JournalError, JournalEvent, JOURNAL};
+use crate::evidence::seal::{self, Closed, NotClosed, SealError, MANIFEST};
 use crate::evidence::store::{self, StoreError};
 use crate::evidence::{CampaignFile, Class, EnvironmentFile, ReasonCode, Status};
 use crate::hash;
@@ -17,6 +17,7 @@ use crate::signature;
 use protocol::Operation;
 use rayon::prelude::*;
 use regex::Regex;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -136,11 +137,10 @@ fn list(what: &[String]) -> String {
 
 /// Publishes a run.
 pub fn publish(request: &Request) -> Result<Published, PublishError> {
-    let chain = sealed(request.run)?;
-    let campaign: CampaignFile = store::read_json(&request.run.join("campaign.json"))?;
+    let whole = seal::closed(request.run).map_err(|why| not_closed(request.run, why))?;
+    let campaign: CampaignFile = sealed_json(request, &whole.entries, "campaign.json")?;
     allowed(request, &campaign)?;
-    let manifest = manifest(request.run, &chain)?;
-    let part = Part::of(request, &manifest)?;
+    let part = Part::of(request, &whole.entries)?;
     complete(request, &campaign, &part)?;
     fixed(request, &part)?;
     let id = request
@@ -148,8 +148,8 @@ pub fn publish(request: &Request) -> Result<Published, PublishError> {
         .map_or_else(|| default_id(request.run, &campaign.system), str::to_owned);
     let place = Place::new(request.root, &campaign.system, &id)?;
     let workshop = place.workshop()?;
-    copy(request, &part, workshop.path())?;
-    let seal = close(request, &chain, &part, workshop.path())?;
+    copy(request, &whole, &part, workshop.path())?;
+    let seal = close(request, &whole, &part, workshop.path())?;
     let path = place.install(workshop, &seal, request.current)?;
     carry_signature(request, &part, &path)?;
     Ok(Published {
@@ -191,16 +191,47 @@ fn default_id(run: &Path, system: &str) -> String {
     }
 }
 
-/// The journal of a sealed run whose seal is beside it.
-fn sealed(run: &Path) -> Result<Chain, PublishError> {
-    let chain = journal::verify(&run.join(JOURNAL))?;
-    if chain.sealed().is_none() {
-        return Err(PublishError::NotSealed(run.to_owned()));
+/// What that means for a publication.
+fn not_closed(run: &Path, why: NotClosed) -> PublishError {
+    let path = run.to_owned();
+    match why {
+        NotClosed::Journal(error) => error.into(),
+        NotClosed::Open => PublishError::NotSealed(path),
+        NotClosed::Seal => PublishError::Seal(path),
+        NotClosed::Manifest(_) => PublishError::Changed {
+            path,
+            what: vec![why.to_string()],
+        },
+        NotClosed::Malformed(error) => error.into(),
     }
-    match seal::read_seal(run) {
-        Some(seal) if seal == chain.last_sha256 => Ok(chain),
-        _ => Err(PublishError::Seal(run.to_owned())),
+}
+
+/// The bytes of a file as they were sealed; what is wrong with it otherwise.
+fn sealed_bytes(run: &Path, entry: &seal::Entry) -> Result<Vec<u8>, String> {
+    let wrong = |what: String| format!("{}: {what}", entry.path);
+    let bytes = files::read(run, &entry.path, files::LARGEST).map_err(wrong)?;
+    match hash::sha256(&bytes) == entry.sha256 {
+        true => Ok(bytes),
+        false => Err(wrong("its digest is not that of the manifest".to_owned())),
     }
+}
+
+/// A sealed file of the run, understood.
+fn sealed_json<T: DeserializeOwned>(
+    request: &Request,
+    entries: &[seal::Entry],
+    file: &str,
+) -> Result<T, PublishError> {
+    let entry = entries.iter().find(|entry| entry.path == file);
+    let bytes = entry
+        .ok_or_else(|| format!("{file}: it was not sealed"))
+        .and_then(|entry| sealed_bytes(request.run, entry))
+        .map_err(|what| PublishError::Changed {
+            path: request.run.to_owned(),
+            what: vec![what],
+        })?;
+    let path = request.run.join(file);
+    Ok(serde_json::from_slice(&bytes).map_err(|source| StoreError::Parse { path, source })?)
 }
 
 fn allowed(request: &Request, campaign: &CampaignFile) -> Result<(), PublishError> {
@@ -226,19 +257,6 @@ fn allowed(request: &Request, campaign: &CampaignFile) -> Result<(), PublishErro
         Class::Published | Class::Aggregate => refuse("published", "it has no evidence of its own"),
         Class::Registered | Class::Imported => Ok(()),
     }
-}
-
-fn manifest(run: &Path, chain: &Chain) -> Result<Vec<seal::Entry>, PublishError> {
-    let changed = |why: String| PublishError::Changed {
-        path: run.to_owned(),
-        what: vec![format!("{MANIFEST}: {why}")],
-    };
-    let bytes = files::read(run, MANIFEST, files::LARGEST).map_err(changed)?;
-    let text = String::from_utf8(bytes).map_err(|error| changed(error.to_string()))?;
-    if chain.sealed() != Some(&hash::sha256(text.as_bytes())) {
-        return Err(changed("its digest is not in the sealing line".to_owned()));
-    }
-    Ok(seal::parse_manifest(&text)?)
 }
 
 /// What of a run is published.
@@ -392,7 +410,7 @@ fn fixed(request: &Request, part: &Part) -> Result<(), PublishError> {
         .iter()
         .filter(|e| e.path.starts_with("environment/"))
     {
-        let environment: EnvironmentFile = store::read_json(&request.run.join(&entry.path))?;
+        let environment: EnvironmentFile = sealed_json(request, &part.entries, &entry.path)?;
         if !environment.ready {
             let bad = environment
                 .check
@@ -412,7 +430,7 @@ fn fixed(request: &Request, part: &Part) -> Result<(), PublishError> {
 }
 
 /// Copies the part, each file checked against its digest and for names of the machine.
-fn copy(request: &Request, part: &Part, to: &Path) -> Result<(), PublishError> {
+fn copy(request: &Request, whole: &Closed, part: &Part, to: &Path) -> Result<(), PublishError> {
     let checked: Vec<Result<Look, StoreError>> = part
         .entries
         .par_iter()
@@ -426,15 +444,8 @@ fn copy(request: &Request, part: &Part, to: &Path) -> Result<(), PublishError> {
             Look::Private(what) => private.push(what),
         }
     }
-    let journal = request.run.join(JOURNAL);
-    let text = std::fs::read(&journal).map_err(|source| StoreError::Read {
-        path: journal,
-        source,
-    })?;
-    private.extend(
-        text.split(|&b| b == b'\n')
-            .filter_map(|line| private_text(JOURNAL, line, request.names)),
-    );
+    let lines = whole.journal.split(|&b| b == b'\n');
+    private.extend(lines.filter_map(|line| private_text(JOURNAL, line, request.names)));
     let path = request.run.to_owned();
     match (changed.is_empty(), private.is_empty()) {
         (false, _) => Err(PublishError::Changed {
@@ -445,7 +456,7 @@ fn copy(request: &Request, part: &Part, to: &Path) -> Result<(), PublishError> {
             path,
             what: private,
         }),
-        _ => Ok(store::write_unflushed(&to.join(JOURNAL), &text)?),
+        _ => Ok(store::write_unflushed(&to.join(JOURNAL), &whole.journal)?),
     }
 }
 
@@ -456,16 +467,10 @@ enum Look {
 }
 
 fn copy_one(request: &Request, entry: &seal::Entry, to: &Path) -> Result<Look, StoreError> {
-    let bytes = match files::read(request.run, &entry.path, files::LARGEST) {
+    let bytes = match sealed_bytes(request.run, entry) {
         Ok(bytes) => bytes,
-        Err(error) => return Ok(Look::Changed(format!("{}: {error}", entry.path))),
+        Err(what) => return Ok(Look::Changed(what)),
     };
-    if hash::sha256(&bytes) != entry.sha256 {
-        return Ok(Look::Changed(format!(
-            "{}: its digest is not that of the manifest",
-            entry.path
-        )));
-    }
     if let Some(what) = private_text(&entry.path, &bytes, request.names) {
         return Ok(Look::Private(what));
     }
@@ -516,15 +521,20 @@ fn is_name(text: &str, names: &BTreeSet<String>) -> bool {
 }
 
 /// Manifest and journal of the dataset; returns its seal.
-fn close(request: &Request, chain: &Chain, part: &Part, to: &Path) -> Result<String, PublishError> {
+fn close(
+    request: &Request,
+    whole: &Closed,
+    part: &Part,
+    to: &Path,
+) -> Result<String, PublishError> {
     let text = seal::manifest_text(&part.entries);
     store::write_unflushed(&to.join(MANIFEST), text.as_bytes())?;
     let Some(regex) = request.partial else {
-        return Ok(chain.last_sha256.clone());
+        return Ok(whole.seal.clone());
     };
     let (mut journal, _) = Journal::resume(&to.join(JOURNAL))?;
     journal.append(JournalEvent::Subset {
-        parent_seal: chain.last_sha256.clone(),
+        parent_seal: whole.seal.clone(),
         regex: regex.to_string(),
     })?;
     journal.append(JournalEvent::Sealed {

@@ -1,8 +1,8 @@
 //! Signatures of a seal with the user's own SSH key: `ssh-keygen -Y sign` makes them, `-Y verify` checks
 //! them against a file of allowed signers (see ssh-keygen(1)). The signed text is the seal file.
 
-use crate::evidence::journal::{self, JournalError, JOURNAL};
-use crate::evidence::seal::{self, read_seal};
+use crate::evidence::journal::JournalError;
+use crate::evidence::seal::{self, NotClosed};
 use crate::evidence::store::{self, StoreError};
 use crate::process::{run_blocking, Command, Outcome, Stop};
 use std::path::{Path, PathBuf};
@@ -49,11 +49,10 @@ pub fn path(dir: &Path) -> PathBuf {
 
 /// Signs the seal of a sealed run or dataset with an SSH key; returns the path of the signature.
 pub fn sign(dir: &Path, key: &Path) -> Result<PathBuf, SignatureError> {
-    let chain = journal::verify(&dir.join(JOURNAL))?;
-    let sealed = chain.sealed().is_some() && read_seal(dir) == Some(chain.last_sha256.clone());
-    if !sealed {
-        return Err(SignatureError::NotSealed(dir.to_owned()));
-    }
+    seal::closed(dir).map_err(|why| match why {
+        NotClosed::Journal(error) => error.into(),
+        _ => SignatureError::NotSealed(dir.to_owned()),
+    })?;
     let command = Command::new(PROGRAM)
         .args(["-Y", "sign", "-n", NAMESPACE, "-f"])
         .arg(key);

@@ -4,7 +4,7 @@ use super::exit::{Failure, Outcome};
 use super::options::Global;
 use super::{named, output, report as report_command};
 use crate::compare::{compare, Comparison};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Shelf};
 use crate::identity::Identity;
 use crate::report::comparison::{render_comparison, REFERENCE};
 use crate::report::templates::Templates;
@@ -36,10 +36,11 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
             same.display()
         )));
     }
-    let of_a = Dataset::read(a).map_err(could_not)?;
+    let mut shelf = Shelf::default();
+    let of_a = shelf.take(a).map_err(could_not)?;
     let mut all = Vec::new();
     for b in rest {
-        let of_b = Dataset::read(b).map_err(could_not)?;
+        let of_b = shelf.take(b).map_err(could_not)?;
         let (comparison, pages) = one([a, b], [&of_a, &of_b], &templates).map_err(could_not)?;
         let (folder, _) = site::comparison_place(a, b);
         let written = report::write(&folder, &pages).map_err(could_not)?;
@@ -58,7 +59,7 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     let root = site::Published::at(a).map(|published| published.root);
     let published = rest.iter().any(|b| site::Published::at(b).is_some());
     if let Some(root) = root.filter(|_| published) {
-        report_command::write_index(&root, &templates)?;
+        report_command::write_index(&root, &templates, &mut shelf)?;
     }
     if global.json {
         output::print_json(&all)?;

@@ -3,7 +3,7 @@
 use super::exit::{Failure, Outcome};
 use super::options::{Datasets, Global};
 use super::{compare, named, output};
-use crate::dataset::Dataset;
+use crate::dataset::Shelf;
 use crate::report::templates::{TemplateError, Templates};
 use crate::report::{self, check, png, site, PageFile, ReportError};
 use serde::Serialize;
@@ -59,18 +59,17 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
         differences: Vec::new(),
     };
     let mut roots = BTreeSet::new();
+    let mut shelf = Shelf::default();
     for path in &paths {
-        let dataset = Dataset::read(path)
-            .map_err(ReportError::from)
-            .map_err(could_not)?;
+        let dataset = shelf.take(path).map_err(could_not)?;
         let target = site::target(path).map_err(could_not)?;
         let pages = report::render(&dataset, &target.place, &templates).map_err(could_not)?;
         settle(args, &target.folder, &pages, others(&target), &mut done)?;
         roots.extend(target.published.map(|published| published.root));
     }
     for root in &roots {
-        comparisons(args, root, &templates, &mut done)?;
-        let index = index(root, &templates)?;
+        comparisons(args, root, &templates, &mut shelf, &mut done)?;
+        let index = index(root, &templates, &mut shelf)?;
         let folder = root.join(site::REPORTS);
         let systems = site::current(root)
             .into_iter()
@@ -82,15 +81,19 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
 }
 
 /// The index of systems with the comparisons that have pages.
-fn index(root: &Path, templates: &Templates) -> Result<Vec<PageFile>, Failure> {
+fn index(root: &Path, templates: &Templates, shelf: &mut Shelf) -> Result<Vec<PageFile>, Failure> {
     let comparisons = site::comparisons(root);
     let names: Vec<String> = comparisons.into_iter().map(|(stem, _)| stem).collect();
-    report::render_systems(root, &names, templates).map_err(could_not)
+    report::render_systems(root, &names, templates, shelf).map_err(could_not)
 }
 
 /// Writes the index of systems.
-pub(super) fn write_index(root: &Path, templates: &Templates) -> Result<(), Failure> {
-    let pages = index(root, templates)?;
+pub(super) fn write_index(
+    root: &Path,
+    templates: &Templates,
+    shelf: &mut Shelf,
+) -> Result<(), Failure> {
+    let pages = index(root, templates, shelf)?;
     report::write(&root.join(site::REPORTS), &pages).map_err(could_not)?;
     Ok(())
 }
@@ -101,6 +104,7 @@ fn comparisons(
     args: &Args,
     root: &Path,
     templates: &Templates,
+    shelf: &mut Shelf,
     done: &mut Done,
 ) -> Result<(), Failure> {
     let folder = root.join(site::REPORTS).join(site::COMPARE);
@@ -109,9 +113,9 @@ fn comparisons(
         .into_iter()
         .filter_map(|(_, paths)| paths)
     {
-        let read = |path| Dataset::read(path).map_err(ReportError::from);
-        let datasets = [&read(&a).map_err(could_not)?, &read(&b).map_err(could_not)?];
-        let (_, files) = compare::one([&a, &b], datasets, templates).map_err(could_not)?;
+        let of_a = shelf.take(&a).map_err(could_not)?;
+        let of_b = shelf.take(&b).map_err(could_not)?;
+        let (_, files) = compare::one([&a, &b], [&of_a, &of_b], templates).map_err(could_not)?;
         pages.extend(files);
     }
     if pages.is_empty() && !folder.is_dir() {

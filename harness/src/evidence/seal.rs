@@ -8,9 +8,9 @@
 
 use super::journal::{self, Journal, JournalError, JournalEvent, JOURNAL};
 use super::store::{self, StoreError};
+use crate::audit;
 use crate::hash;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -236,36 +236,68 @@ pub fn write_seal(dir: &Path, seal: &str) -> Result<(), StoreError> {
     store::write_atomic(&seal_path(dir), format!("{seal}\n").as_bytes())
 }
 
-/// Whether `seal` is that of what is there now: journal, manifest, and every covered file. What the files say
-/// is not looked at, which is the audit's work.
-pub fn verify(dir: &Path, seal: &str) -> Result<(), SealError> {
-    let broken = |what: String| SealError::Broken {
-        path: dir.to_owned(),
-        what,
-    };
-    let chain = journal::verify(&dir.join(JOURNAL)).map_err(|error| broken(error.to_string()))?;
-    let sealed = match chain.sealed() {
-        Some(sealed) if chain.last_sha256 == seal => sealed,
-        _ => {
-            return Err(broken(format!(
-                "its journal does not end in the seal {seal}"
-            )))
-        }
-    };
-    let path = dir.join(MANIFEST);
-    let text = std::fs::read(&path).map_err(|source| SealError::Read { path, source })?;
-    if hash::sha256(&text) != sealed {
-        return Err(broken(format!("{MANIFEST} is another one")));
+/// A closed run or dataset, as its seal vouches for it.
+#[derive(Debug)]
+pub struct Closed {
+    /// The seal: the digest of the journal's last line.
+    pub seal: String,
+    /// The bytes of the journal.
+    pub journal: Vec<u8>,
+    /// The bytes of the manifest.
+    pub manifest: Vec<u8>,
+    /// The files of the manifest, sorted. Whether they hold what was sealed is compared by those who read
+    /// them, so that each is read once, and what is used is what was compared.
+    pub entries: Vec<Entry>,
+}
+
+/// Why a folder is no closed run or dataset.
+#[derive(Debug, thiserror::Error)]
+pub enum NotClosed {
+    /// The journal cannot be read, or is damaged.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// It may go on.
+    #[error("its journal does not end in a seal")]
+    Open,
+    /// The seal file does not say what the journal says.
+    #[error("the seal beside it is missing or not that of its journal")]
+    Seal,
+    /// The manifest is not the one that the journal names, or not there.
+    #[error("{MANIFEST}: {0}")]
+    Manifest(String),
+    /// The manifest was sealed so, and is none.
+    #[error(transparent)]
+    Malformed(#[from] SealError),
+}
+
+/// The run or dataset in a folder, if it is closed: its journal is whole and ends in the seal that lies
+/// beside the folder, and names the manifest that is there.
+pub fn closed(dir: &Path) -> Result<Closed, NotClosed> {
+    let path = dir.join(JOURNAL);
+    let journal = std::fs::read(&path).map_err(|source| JournalError::Io {
+        path: path.clone(),
+        action: "read",
+        source,
+    })?;
+    let chain = journal::verify_from(&path, &journal[..])?;
+    let sealed = chain.sealed().ok_or(NotClosed::Open)?;
+    // A path like `runs/.` has its seal elsewhere.
+    let place = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    if read_seal(&place).as_ref() != Some(&chain.last_sha256) {
+        return Err(NotClosed::Seal);
     }
-    let listed = BTreeSet::from_iter(parse_manifest(&String::from_utf8_lossy(&text))?);
-    let found = BTreeSet::from_iter(entries(dir)?);
-    match listed.symmetric_difference(&found).next() {
-        Some(entry) => Err(broken(format!(
-            "{} was changed, added or removed",
-            entry.path
-        ))),
-        None => Ok(()),
+    let manifest =
+        audit::files::read(dir, MANIFEST, audit::files::LARGEST).map_err(NotClosed::Manifest)?;
+    if hash::sha256(&manifest) != sealed {
+        let why = "it is not the manifest that was sealed";
+        return Err(NotClosed::Manifest(why.to_owned()));
     }
+    Ok(Closed {
+        entries: parse_manifest(&String::from_utf8_lossy(&manifest))?,
+        manifest,
+        journal,
+        seal: chain.last_sha256,
+    })
 }
 
 /// The seal beside a run or dataset; `None` where there is no such file or it holds something else.

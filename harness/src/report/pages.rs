@@ -8,7 +8,7 @@ use super::view::{
     StudyPage, SummaryPage, SymmetricPage, SystemsPage, STUDY_PAGE,
 };
 use crate::catalogue::CatalogueError;
-use crate::dataset::{Dataset, DatasetError};
+use crate::dataset::{Dataset, DatasetError, Shelf};
 use crate::evidence::CandidateInfo;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -77,8 +77,9 @@ pub fn render_systems(
     root: &Path,
     comparisons: &[String],
     templates: &Templates,
+    shelf: &mut Shelf,
 ) -> Result<Vec<PageFile>, ReportError> {
-    let page = SystemsPage::new(&super::site::system_rows(root)?, comparisons);
+    let page = SystemsPage::new(&super::site::system_rows(root, shelf)?, comparisons);
     both_of(templates, "systems.md", "index", &page, Charts::new())
 }
 

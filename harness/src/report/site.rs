@@ -8,7 +8,7 @@ use super::escape;
 use super::pages::ReportError;
 use super::view::{self, Place, SystemLink, SystemRow};
 use crate::catalogue::{self, Catalogue, CatalogueError};
-use crate::dataset::{Dataset, DatasetError};
+use crate::dataset::{DatasetError, Shelf};
 use crate::evidence::{store, CampaignFile};
 use std::path::{Path, PathBuf};
 
@@ -285,11 +285,11 @@ pub fn comparisons(root: &Path) -> Vec<(String, Option<[PathBuf; 2]>)> {
 }
 
 /// The current dataset of every system, for the index of systems.
-pub fn system_rows(root: &Path) -> Result<Vec<SystemRow>, ReportError> {
+pub fn system_rows(root: &Path, shelf: &mut Shelf) -> Result<Vec<SystemRow>, ReportError> {
     current(root)
         .into_iter()
         .map(|published| {
-            let dataset = Dataset::read(&published.path())?;
+            let dataset = shelf.take(&published.path())?;
             Ok(SystemRow::of(
                 &dataset,
                 &escape::path_part(&published.system),

@@ -3,8 +3,10 @@
 use super::charts::{self, ChartView};
 use super::common::{evidence_cell, page_name, why_null, Frame, Place, Rows};
 use super::{aggregate, environment, memory, performance, sizes, symmetric};
-use crate::dataset::{Dataset, Entry, CAMPAIGN_FILE};
-use crate::evidence::{CandidateInfo, Class, FlagsKind, KatResult, LibraryKind, Origin};
+use crate::dataset::{Dataset, Entry};
+use crate::evidence::{
+    CandidateInfo, Class, FlagsKind, KatResult, LibraryKind, Origin, CAMPAIGN_FILE,
+};
 use crate::identity::Identity;
 use crate::report::format;
 use crate::report::html::Charts;

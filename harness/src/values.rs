@@ -49,11 +49,10 @@ fn cpu(text: &str) -> Option<u32> {
         .filter(|&number| digits && number <= CPU_MAX)
 }
 
-impl fmt::Display for CpuList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.0.iter().map(u32::to_string).collect();
-        f.write_str(&words.join(","))
-    }
+/// Numbers of CPUs or the like in the order given: `2,4,5`.
+pub fn number_list(numbers: &[u32]) -> String {
+    let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    words.join(",")
 }
 
 /// A number of bytes: `kB`, `MB`, `GB` are powers of 1000, `KiB`, `MiB`, `GiB` of 1024.

@@ -12,7 +12,7 @@ use crate::host::{cross, facts, tune, Root};
 use crate::process::Stop;
 use crate::progress::{self, Event};
 use crate::select::{self, Chosen, Machine, LOCAL};
-use crate::values::CpuList;
+use crate::values::{number_list, CpuList};
 use crate::worker::{binary, Worker};
 use serde::Serialize;
 use std::fmt::Write;
@@ -279,7 +279,7 @@ fn head(report: &Report) -> String {
 }
 
 fn cpus(report: &Report) -> String {
-    format!("CPU {}", CpuList(report.cpus.clone()))
+    format!("CPU {}", number_list(&report.cpus))
 }
 
 fn cpu(finding: &Finding) -> String {

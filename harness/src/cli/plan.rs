@@ -9,6 +9,7 @@ use crate::evidence::Class;
 use crate::outlook::{self, Costs, Outlook};
 use crate::report::format::{self, MISSING};
 use crate::run::directory::{Choice, Place};
+use crate::values::number_list;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -105,7 +106,6 @@ fn table(outlook: &Outlook) -> String {
 }
 
 fn head(outlook: &Outlook) -> String {
-    let cpus: Vec<String> = outlook.cpus.iter().map(u32::to_string).collect();
     let class = match outlook.class {
         Class::Registered => "registered",
         Class::Emulated => {
@@ -126,7 +126,7 @@ fn head(outlook: &Outlook) -> String {
         "Plan {}, system {} ({class}), CPU {}.\n{costs}\n",
         outlook.plan,
         outlook.system,
-        cpus.join(",")
+        number_list(&outlook.cpus)
     )
 }
 

@@ -6,7 +6,7 @@ use super::output;
 use crate::host::affinity::{self, AffinityError};
 use crate::host::tune::{self, Applied, Plan, Target, TuneError, JOURNAL};
 use crate::host::Root;
-use crate::values::CpuList;
+use crate::values::{number_list, CpuList};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ fn cpus(root: &Root, asked: Option<&CpuList>) -> Result<Vec<u32>, Failure> {
 }
 
 fn planned(plan: &Plan, cpus: &[u32]) -> String {
-    let list = CpuList(cpus.to_vec());
+    let list = number_list(cpus);
     let mut text = match plan.steps.is_empty() {
         true => format!("nothing to change for CPU {list}\n"),
         false => format!("would be changed for CPU {list}, in this order:\n"),
@@ -71,7 +71,7 @@ fn planned(plan: &Plan, cpus: &[u32]) -> String {
 
 /// What was changed, and what not.
 fn done(applied: &Applied, cpus: &[u32]) -> String {
-    let list = CpuList(cpus.to_vec());
+    let list = number_list(cpus);
     let mut text = match (applied.changes.is_empty(), applied.refused.is_empty()) {
         (true, true) => format!("nothing to change for CPU {list}\n"),
         (true, false) => "nothing was changed\n".to_owned(),

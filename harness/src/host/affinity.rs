@@ -1,6 +1,7 @@
 //! Which CPUs this process may use, which of them to measure on, and keeping away from these.
 
 use super::facts::{self, Root};
+use crate::values::number_list;
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet, Pid};
 use std::io;
 
@@ -82,11 +83,7 @@ pub fn choose(
                 false => "offline or absent",
                 true => "outside the CPUs allowed for this process",
             },
-            usable: usable
-                .iter()
-                .map(u32::to_string)
-                .collect::<Vec<_>>()
-                .join(","),
+            usable: number_list(&usable),
         }),
     }
 }

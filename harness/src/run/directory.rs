@@ -9,6 +9,7 @@ use crate::evidence::journal::{self, Chain, Journal, JournalError, JournalEvent,
 use crate::evidence::seal;
 use crate::evidence::store::{self, StoreError};
 use crate::evidence::StudySettings;
+use crate::values::number_list;
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
@@ -117,11 +118,7 @@ impl Request {
         };
         let cpus = |r: &Request| match &r.cpus {
             None => "chosen CPUs".into(),
-            Some(list) => list
-                .iter()
-                .map(u32::to_string)
-                .collect::<Vec<_>>()
-                .join(","),
+            Some(list) => number_list(list),
         };
         [
             (

@@ -1,9 +1,10 @@
 //! The measured core: whether it is shared, of which kind it is, and who else may run on it.
 
-use super::{list, Item, Seen};
+use super::{Item, Seen};
 use crate::evidence::{CpuFacts, Finding};
 use crate::host::facts::{self, cpu_file, parse_cpu_list};
 use crate::host::root::NotRead;
+use crate::values::number_list;
 
 /// Part of a short time that a sibling may be busy and still count as idle.
 const SIBLING_BUSY_MOST: f64 = 0.05;
@@ -29,7 +30,10 @@ pub(super) fn smt(seen: &Seen) -> Finding {
             _ if shared.is_empty() => item.ok(format!(
                 "{text}, but the measured CPUs have no sibling thread"
             )),
-            _ => item.bad(format!("{text}: CPU {} shares its core", list(&shared))),
+            _ => item.bad(format!(
+                "{text}: CPU {} shares its core",
+                number_list(&shared)
+            )),
         },
         Err(why) if !knows_threads(seen) => item.not_read(&why),
         Err(_) if shared.is_empty() => {
@@ -39,7 +43,7 @@ pub(super) fn smt(seen: &Seen) -> Finding {
             .with_remedy("switch SMT off in the firmware, or boot with nosmt")
             .bad(format!(
                 "file absent; CPU {} shares its core",
-                list(&shared)
+                number_list(&shared)
             )),
     }
 }
@@ -65,7 +69,7 @@ pub(super) fn sibling(seen: &Seen, cpu: &CpuFacts) -> Finding {
     if cpu.siblings.is_empty() {
         return item.not_applicable("no other thread of the core is online");
     }
-    let siblings = list(&cpu.siblings);
+    let siblings = number_list(&cpu.siblings);
     let busiest = |busy: &std::collections::BTreeMap<u32, f64>| {
         let parts = cpu.siblings.iter().map(|other| busy.get(other).copied());
         parts.collect::<Option<Vec<f64>>>().map(|parts| {
@@ -90,7 +94,7 @@ pub(super) fn core_type(seen: &Seen, cpu: &CpuFacts) -> Finding {
     }
     let path = cpu_file(cpu.cpu, "cpu_capacity");
     let item = |strongest: &[u32]| {
-        let remedy = format!("measure on a strong core: --cpu {}", list(strongest));
+        let remedy = format!("measure on a strong core: --cpu {}", number_list(strongest));
         Item::advice("core_type", &path, remedy).on(cpu.cpu)
     };
     let capacities: Vec<(u32, u64)> = facts::online(seen.root)

@@ -1,9 +1,10 @@
 //! What else may take time from the measured core, or make its clock or its layout vary.
 
-use super::{list, Item, Seen};
+use super::{Item, Seen};
 use crate::evidence::{CpuFacts, Finding};
 use crate::host::facts::{self, cpu_file};
 use crate::host::root::{NotRead, Root};
+use crate::values::number_list;
 
 /// Load average, one minute, from which on something else is running.
 const LOAD_MOST: f64 = 0.5;
@@ -201,7 +202,7 @@ pub(super) fn irq_affinity(seen: &Seen, cpu: &CpuFacts) -> Finding {
     if here.is_empty() {
         return item.ok(format!("none of {} interrupts may come here", irqs.len()));
     }
-    let shown = list(&here[..here.len().min(IRQS_SHOWN)]);
+    let shown = number_list(&here[..here.len().min(IRQS_SHOWN)]);
     let more = if here.len() > IRQS_SHOWN { ", ..." } else { "" };
     item.bad(format!(
         "{} of {} interrupts may come here ({shown}{more})",

@@ -190,9 +190,3 @@ fn shown(path: &str) -> String {
         false => path.to_owned(),
     }
 }
-
-/// CPU numbers as a list.
-fn list(cpus: &[u32]) -> String {
-    let words: Vec<String> = cpus.iter().map(u32::to_string).collect();
-    words.join(",")
-}

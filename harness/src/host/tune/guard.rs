@@ -69,7 +69,7 @@ impl Guard {
             program: program.to_owned(),
             source,
         };
-        let list = crate::values::CpuList(cpus.to_vec()).to_string();
+        let list = crate::values::number_list(cpus);
         let mut command = Command::new(program);
         command.args([COMMAND, "--cpu", &list]);
         if let Some(sysroot) = sysroot {

@@ -140,12 +140,7 @@ fn item<'a>(
         Some(stored) => stored.value,
         None => new_record(context, row, operation, aa, kat, plan, &library),
     };
-    let rules = Rules {
-        repeats: context.plan.repeats,
-        verdicts: context.plan.verdicts,
-        clock_hz: None,
-        no_cycles: None,
-    };
+    let rules = Rules::of(context.plan);
     if let (None, Some(reason)) = (cost, calibrated.head.reason) {
         return fail(context, &file, record, reason).map(|()| None);
     }

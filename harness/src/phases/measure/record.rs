@@ -2,8 +2,8 @@
 
 use super::{disturb, slots};
 use crate::evidence::{
-    self, Attempt, CycleSourceRecord, DerivedTiming, Exit, InputsRecord, Reason, ReasonCode,
-    SeedRecord, SessionRef, SizesRecord, Status, TimingRecord, Trial,
+    self, Attempt, CycleSourceRecord, DerivedTiming, Exit, InputsRecord, PlanSettings, Reason,
+    ReasonCode, SeedRecord, SessionRef, SizesRecord, Status, TimingRecord, Trial,
 };
 use crate::stats::{self, TimingInput};
 use protocol::{Measured, SourceKind};
@@ -20,6 +20,18 @@ pub struct Rules {
     pub clock_hz: Option<f64>,
     /// Why core cycles cannot be counted.
     pub no_cycles: Option<Reason>,
+}
+
+impl Rules {
+    /// Those of a plan, before anything is known of the CPU.
+    pub fn of(plan: &PlanSettings) -> Self {
+        Rules {
+            repeats: plan.repeats,
+            verdicts: plan.verdicts,
+            clock_hz: None,
+            no_cycles: None,
+        }
+    }
 }
 
 /// Slots without attempts.

@@ -163,12 +163,7 @@ pub fn point<'a>(
             )
         }
     };
-    let rules = Rules {
-        repeats: context.plan.repeats,
-        verdicts: context.plan.verdicts,
-        clock_hz: None,
-        no_cycles: None,
-    };
+    let rules = Rules::of(context.plan);
     if let Some((status, reason)) = cannot(context, settings, &key, called.is_some())? {
         record::end(&mut record, status, reason, context.sessions.last());
         context.book.write(&file, &record)?;
@@ -179,7 +174,7 @@ pub fn point<'a>(
         &context.book.begun(&file),
         &context.sessions,
     ) {
-        record::settle(&mut record, &rules, Settled::Open);
+        record::settle(&mut record, Settled::Open(&rules));
         context.book.write(&file, &record)?;
     }
     Ok(called.map(|library| Point {

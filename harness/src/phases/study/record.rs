@@ -82,14 +82,14 @@ pub fn add(
             ..nothing()
         },
     });
-    settle(record, rules, Settled::Open);
+    settle(record, Settled::Open(rules));
 }
 
 /// Who decides what became of a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Settled {
-    /// Its slots.
-    Open,
+#[derive(Debug)]
+pub enum Settled<'a> {
+    /// Its slots, by the rules of the plan.
+    Open(&'a Rules),
     /// Something outside: it cannot be measured.
     Ended(Status, Reason),
 }
@@ -97,23 +97,17 @@ pub enum Settled {
 /// A record that is not measured, with the reason.
 pub fn end(record: &mut StudyRecord, status: Status, reason: Reason, session: Option<&SessionRef>) {
     record.timing.head.sessions = session.cloned().into_iter().collect();
-    let rules = Rules {
-        repeats: 0,
-        verdicts: false,
-        clock_hz: None,
-        no_cycles: None,
-    };
-    settle(record, &rules, Settled::Ended(status, reason));
+    settle(record, Settled::Ended(status, reason));
 }
 
 /// Status, derived values and reasons, from what the slots hold now.
-pub fn settle(record: &mut StudyRecord, rules: &Rules, settled: Settled) {
+pub fn settle(record: &mut StudyRecord, settled: Settled) {
     // Attempts that a resume has marked as cut off read nothing.
     for (io, trial) in record.io.iter_mut().zip(&record.timing.trials) {
         io.resize_with(trial.attempts.len(), nothing);
     }
     let reasons = match settled {
-        Settled::Open => record::derive(&mut record.timing, rules),
+        Settled::Open(rules) => record::derive(&mut record.timing, rules),
         Settled::Ended(status, reason) => {
             record.timing.head.status = status;
             record.timing.head.reason = Some(reason);

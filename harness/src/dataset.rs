@@ -9,8 +9,8 @@ use crate::evidence::seal;
 use crate::evidence::store::{self, StoreError};
 use crate::evidence::{
     BuildFile, BuildRow, CalibrateEvidence, CampaignFile, CellsFile, EnvironmentFile, FitEvidence,
-    Head, KatEvidence, LibraryKind, MemoryEvidence, ProfileEvidence, StudyRecord, TimingRecord,
-    BUILD_FILE, CAMPAIGN_FILE,
+    Head, KatEvidence, KatIssueInfo, LibraryKind, MemoryEvidence, ProfileEvidence, StudyRecord,
+    TimingRecord, BUILD_FILE, CAMPAIGN_FILE,
 };
 use crate::identity::Identity;
 use protocol::Operation;
@@ -176,6 +176,21 @@ impl Dataset {
     pub fn build_row(&self, identity: &Identity) -> Option<&BuildRow> {
         let rows = &self.build.as_ref()?.value.rows;
         rows.iter().find(|row| row.identity == *identity)
+    }
+
+    /// The known answers of an identity's timed library: the one that figures are of.
+    pub fn kat_of(&self, identity: &Identity) -> Option<&Entry<KatEvidence>> {
+        self.kat.get(&(identity.clone(), LibraryKind::Timed))
+    }
+
+    /// The deviation from the known answers that the configuration knows of an identity, if that result
+    /// word is it.
+    pub fn known_deviation(&self, identity: &Identity, word: &str) -> Option<&KatIssueInfo> {
+        let candidates = self.campaign.candidates.iter();
+        candidates
+            .filter(|candidate| candidate.id == identity.candidate)
+            .flat_map(|candidate| &candidate.kat_issues)
+            .find(|issue| issue.instance == identity.label && issue.result == word)
     }
 
     /// The last session's environment.

@@ -4,7 +4,7 @@
 use super::pair::Pair;
 use super::Row;
 use crate::dataset::Dataset;
-use crate::evidence::{KatEvidence, LibraryKind, ProfileEvidence};
+use crate::evidence::{KatEvidence, ProfileEvidence};
 use crate::identity::Identity;
 use crate::report::view::figures::printed;
 use serde::Serialize;
@@ -131,7 +131,7 @@ fn facts(dataset: &Dataset, identity: &Identity) -> Facts {
         }
     }
     add_calls(&mut facts, dataset, identity);
-    if let Some(entry) = dataset.kat.get(&(identity.clone(), LibraryKind::Timed)) {
+    if let Some(entry) = dataset.kat_of(identity) {
         add_kat(&mut facts, &entry.value);
     }
     add_cells(&mut facts, dataset, identity);

@@ -230,8 +230,7 @@ fn flags_cell(rows: &Rows, identity: &Identity, notes: &mut Notes) -> Cell {
 }
 
 fn kat_cell(rows: &Rows, identity: &Identity, notes: &mut Notes) -> Cell {
-    let key = (identity.clone(), LibraryKind::Timed);
-    let Some(entry) = rows.dataset.kat.get(&key) else {
+    let Some(entry) = rows.dataset.kat_of(identity) else {
         return Cell::missing(notes, rows.why_not(identity, "kat"));
     };
     let evidence = &entry.value;

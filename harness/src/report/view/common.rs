@@ -5,8 +5,8 @@ use super::figures::printed;
 use crate::catalogue::Catalogue;
 use crate::dataset::{Dataset, Entry, Key};
 use crate::evidence::{
-    covers, CampaignFile, CandidateInfo, Class, FindingState, Head, KatResult, LibraryKind, Reason,
-    ReasonCode, Status, TimingRecord,
+    covers, CampaignFile, CandidateInfo, Class, FindingState, Head, KatResult, Reason, ReasonCode,
+    Status, TimingRecord,
 };
 use crate::host::readiness;
 use crate::identity::Identity;
@@ -387,8 +387,7 @@ pub(super) fn why_null(head: &Head, pointer: &str) -> String {
 
 /// Result of the KAT of an identity's timed library, where the dataset states one.
 pub(super) fn kat_word<'d>(dataset: &'d Dataset, identity: &Identity) -> Option<&'d str> {
-    let key = (identity.clone(), LibraryKind::Timed);
-    if let Some(entry) = dataset.kat.get(&key) {
+    if let Some(entry) = dataset.kat_of(identity) {
         return Some(entry.value.result.word());
     }
     let of_record = |op| {
@@ -409,14 +408,7 @@ pub(super) fn kat_failure(dataset: &Dataset, identity: &Identity) -> Option<Stri
 pub(super) fn kat_mark(dataset: &Dataset, identity: &Identity) -> Option<String> {
     let failure = kat_failure(dataset, identity)?;
     let word = kat_word(dataset, identity)?;
-    let allowed = dataset
-        .campaign
-        .candidates
-        .iter()
-        .filter(|c| c.id == identity.candidate)
-        .flat_map(|c| &c.kat_issues)
-        .find(|issue| issue.instance == identity.label && issue.result == word);
-    Some(match allowed {
+    Some(match dataset.known_deviation(identity, word) {
         Some(issue) => format!("{failure}, a known deviation: {}", issue.reason),
         None => format!("{failure}: its figures are of code that is not known to be correct"),
     })

@@ -93,7 +93,7 @@ pub(super) fn one(
 fn summary(comparison: &Comparison) -> String {
     let mut text = format!("{} against {}:\n", comparison.a.name, comparison.b.name);
     for row in &comparison.rows {
-        let ratio = row.cycles.ratio.or(row.time.ratio);
+        let ratio = row.of(row.metric()).ratio;
         let ratio = ratio.map_or_else(String::new, |r| format!("{r:.4}  "));
         text += &format!(
             "  {}  {ratio}{}\n",

@@ -221,14 +221,15 @@ pub fn compare(
 ) -> Comparison {
     let pair = Pair::new(a, b, reference);
     let mut rows = pair.rows();
-    verdict::decide(&mut rows, &pair);
+    let noise_floors = pair.noise_floors();
+    verdict::decide(&mut rows, &pair, &noise_floors);
     let (findings, agreement) = findings::findings(&pair, &rows);
     Comparison {
         a: side(a, names[0]),
         b: side(b, names[1]),
         same_system: a.campaign.system == b.campaign.system,
         reference: reference.cloned(),
-        noise_floors: pair.noise_floors(),
+        noise_floors,
         fastest: pair.fastest(),
         geometric_means: geometric_means(&rows),
         findings,
@@ -328,12 +329,9 @@ fn geometric_means(rows: &[Row]) -> Vec<GeometricMean> {
 }
 
 impl Row {
-    /// The metric that it is compared by: cycles where they have a ratio, else time.
+    /// The metric that speaks for the row: cycles where both sides have them.
     pub fn metric(&self) -> Metric {
-        match self.cycles.ratio {
-            Some(_) => Metric::Cycles,
-            None => Metric::Time,
-        }
+        metric_of(&self.cycles)
     }
 
     /// One of its metrics.
@@ -349,6 +347,14 @@ impl Row {
             Metric::Cycles => &mut self.cycles,
             Metric::Time => &mut self.time,
         }
+    }
+}
+
+/// The metric that speaks for a row with these cycles.
+fn metric_of(cycles: &Compared) -> Metric {
+    match cycles.ratio {
+        Some(_) => Metric::Cycles,
+        None => Metric::Time,
     }
 }
 

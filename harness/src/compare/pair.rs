@@ -1,7 +1,7 @@
 //! Two datasets side by side: values, trial means, and what may be compared at all.
 
 use super::verdict::{NotTested, Verdict};
-use super::{is_cycles, keys, Compared, Fastest, FastestRow, Metric, NoiseFloor, Row};
+use super::{is_cycles, keys, metric_of, Compared, Fastest, FastestRow, Metric, NoiseFloor, Row};
 use crate::dataset::{Dataset, Key};
 use crate::evidence::{Class, EnvironmentFile, Origin, TimingRecord, Trial};
 use crate::identity::Identity;
@@ -75,11 +75,7 @@ impl<'d> Pair<'d> {
         let origins = [origin(self.a, key), origin(self.b, key)];
         let cycles = self.compared(key, Metric::Cycles, &figures, origins);
         let time = self.compared(key, Metric::Time, &figures, origins);
-        let metric = if cycles.ratio.is_some() {
-            Metric::Cycles
-        } else {
-            Metric::Time
-        };
+        let metric = metric_of(&cycles);
         Row {
             identity: key.0.clone(),
             operation: key.1,

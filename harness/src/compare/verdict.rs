@@ -1,7 +1,7 @@
 //! Verdicts: Welch's test on every row, Holm's correction over each family, and the noise floor.
 
 use super::pair::{trial_means, Pair};
-use super::{Metric, Row};
+use super::{Metric, NoiseFloor, Row};
 use crate::dataset::Dataset;
 use crate::evidence::Class;
 use crate::stats::{self, Welch, WelchError};
@@ -80,21 +80,18 @@ impl NotTested {
 }
 
 /// Tests both families and settles the verdict of every row.
-pub(super) fn decide(rows: &mut [Row], pair: &Pair) {
-    for metric in Metric::ALL {
-        family(rows, pair, metric);
+pub(super) fn decide(rows: &mut [Row], pair: &Pair, floors: &[NoiseFloor]) {
+    for NoiseFloor { metric, a, b } in floors {
+        let floor = a.zip(*b).map(|(a, b)| a.max(b));
+        family(rows, pair, *metric, floor);
     }
     for row in rows {
         row.verdict = row.of(row.metric()).verdict.clone();
     }
 }
 
-fn family(rows: &mut [Row], pair: &Pair, metric: Metric) {
-    let floors = pair.noise_floors();
-    let floor = floors
-        .iter()
-        .find(|floor| floor.metric == metric)
-        .and_then(|floor| Some(floor.a?.max(floor.b?)));
+/// The verdicts of one metric; `floor` is the higher one of both sides.
+fn family(rows: &mut [Row], pair: &Pair, metric: Metric, floor: Option<f64>) {
     let tests: Vec<Option<Result<Welch, NotTested>>> = rows
         .iter()
         .map(|row| row.of(metric).ratio.map(|_| test(pair, row, metric)))

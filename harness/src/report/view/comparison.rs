@@ -716,10 +716,10 @@ const STANDS_OUT: f64 = 2.0;
 /// Rows whose ratio is far from the median of all, one sentence for each operation and direction.
 fn standing_out(maker: &Maker) -> Vec<String> {
     let comparison = maker.comparison;
-    let metric = match comparison.rows.iter().any(|row| row.cycles.ratio.is_some()) {
-        true => Metric::Cycles,
-        false => Metric::Time,
-    };
+    let mut metrics = comparison.rows.iter().map(Row::metric);
+    let metric = metrics
+        .find(|metric| *metric == Metric::Cycles)
+        .unwrap_or(Metric::Time);
     let ratio = |row: &Row| row.of(metric).ratio;
     let all: Vec<f64> = comparison
         .rows

@@ -94,6 +94,7 @@ pub fn figures(data: &Data, charts: &mut Charts) -> Figures {
             ),
             operations(TIME),
             ("time of one operation", Scale::Logarithmic, TIME.1),
+            TIME,
         ),
         (
             "cpu",
@@ -107,6 +108,7 @@ pub fn figures(data: &Data, charts: &mut Charts) -> Figures {
                 Scale::Percent,
                 whole_percent as fn(f64) -> String,
             ),
+            CPU,
         ),
         (
             "memory",
@@ -117,6 +119,7 @@ pub fn figures(data: &Data, charts: &mut Charts) -> Figures {
                 Scale::Logarithmic,
                 size as fn(f64) -> String,
             ),
+            MEMORY,
         ),
     ];
     let mut all = Figures {
@@ -127,18 +130,17 @@ pub fn figures(data: &Data, charts: &mut Charts) -> Figures {
         by_size: Vec::new(),
         by_level: Vec::new(),
     };
-    for (name, title, lines, (unit, scale, text)) in by_size {
+    for (name, title, lines, (unit, scale, text), value) in by_size {
         if lines.is_empty() {
             continue;
         }
         let svg = chart::lines(&lines, "size of the message", size, unit, scale, text);
-        let name = format!("study-size-{name}");
         let chart = put(
             charts,
-            &name,
+            &format!("study-size-{name}"),
             svg,
             format!("{title}."),
-            said(&lines, name.as_str()),
+            said(&lines, value),
         );
         push(&mut all.by_size, 1, title, chart);
     }
@@ -237,12 +239,7 @@ fn groups(data: &Data, family: &[&Identity], size: u64, (of, text): Value) -> Ve
 }
 
 /// The first and the last point of each line, in words.
-fn said(lines: &[Series], name: &str) -> String {
-    let text = match name {
-        "study-size-time" => format::time,
-        "study-size-cpu" => percent,
-        _ => megabytes,
-    };
+fn said(lines: &[Series], (_, text): Value) -> String {
     let sentences: Vec<String> = lines
         .iter()
         .filter_map(|line| {

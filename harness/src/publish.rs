@@ -8,7 +8,7 @@ use crate::audit::{files, text};
 use crate::evidence::journal::{Journal, JournalError, JournalEvent, JOURNAL};
 use crate::evidence::seal::{self, Closed, NotClosed, SealError, MANIFEST};
 use crate::evidence::store::{self, StoreError};
-use crate::evidence::{CampaignFile, Class, EnvironmentFile, ReasonCode, Status};
+use crate::evidence::{CampaignFile, Class, EnvironmentFile, ReasonCode, Status, CAMPAIGN_FILE};
 use crate::hash;
 use crate::identity::Identity;
 use crate::json::{self, Value};
@@ -138,7 +138,7 @@ fn list(what: &[String]) -> String {
 /// Publishes a run.
 pub fn publish(request: &Request) -> Result<Published, PublishError> {
     let whole = seal::closed(request.run).map_err(|why| not_closed(request.run, why))?;
-    let campaign: CampaignFile = sealed_json(request, &whole.entries, "campaign.json")?;
+    let campaign: CampaignFile = sealed_json(request, &whole.entries, CAMPAIGN_FILE)?;
     allowed(request, &campaign)?;
     let part = Part::of(request, &whole.entries)?;
     complete(request, &campaign, &part)?;

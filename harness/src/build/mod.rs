@@ -43,7 +43,7 @@ pub use elf::{figures as elf_figures, machine as elf_machine, ElfError};
 pub use error::{BuildError, RowError};
 pub use features::{cpu_model, Features, EMULATED};
 pub use phase::{
-    build_all, explain_rows, features_for, refuses, skipped, Context, Failed, Progress, FILE,
+    build_all, explain_rows, features_for, refuses, skipped, Context, Failed, Progress, NAME,
 };
 pub use row::INTERPOSE;
 pub use wrap::WrapError;

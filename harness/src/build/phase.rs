@@ -11,20 +11,23 @@ use super::workshop::Workshop;
 use crate::config::{Arch, Campaign, System};
 use crate::evidence::store::{self, StoreError};
 use crate::evidence::{
-    explain, BuildFile, BuildRow, BuiltLibrary, Kind, Reason, ReasonCode, Status, SCHEMA,
+    explain, BuildFile, BuildRow, BuiltLibrary, Kind, Reason, ReasonCode, Status, BUILD_FILE,
+    SCHEMA,
 };
 use crate::hash;
 use crate::identity::Identity;
 use crate::process::Stop;
+use crate::progress::{self, Event, StepEnd};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-/// Name of the phase's evidence in a run directory.
-pub const FILE: &str = "build.json";
+/// Name of the phase.
+pub const NAME: &str = "build";
 
 /// Where the phase works, and whom it tells.
 pub struct Context<'a> {
@@ -57,6 +60,28 @@ pub enum Progress<'a> {
     Begun(&'a Identity),
     /// A row is done.
     Done(&'a BuildRow),
+}
+
+impl Progress<'_> {
+    /// Tells a reader of all phases; a row that failed is worth a line.
+    pub fn tell(&self, reader: &dyn progress::Progress) {
+        match self {
+            Progress::Planned(steps) => reader.event(Event::Begin {
+                phase: NAME,
+                steps: *steps,
+                planned: Duration::ZERO,
+            }),
+            Progress::Begun(_) => {}
+            Progress::Done(row) => reader.event(Event::Step {
+                label: &row.identity.to_string(),
+                planned: Duration::ZERO,
+                end: match (&row.reason, row.status) {
+                    (Some(reason), Status::Failed) => StepEnd::Bad(&reason.text),
+                    _ => StepEnd::Silent,
+                },
+            }),
+        }
+    }
 }
 
 /// The features that count for `system`: this machine's, or those of the CPU that the runner emulates.
@@ -94,7 +119,7 @@ pub fn build_all(
     identities: &[Identity],
     context: &mut Context,
 ) -> Result<BuildFile, BuildError> {
-    let path = context.run_dir.join(FILE);
+    let path = context.run_dir.join(BUILD_FILE);
     let before = match path.exists() {
         true => Some(store::read_json::<BuildFile>(&path)?),
         false => None,
@@ -122,7 +147,7 @@ pub fn build_all(
     if before.as_ref() != Some(&file) {
         // The journal first: then nothing lies in a run that it does not know.
         let bytes = store::json(&path, &file)?;
-        (context.before_writing)(FILE, &hash::sha256(&bytes)).map_err(BuildError::Journal)?;
+        (context.before_writing)(BUILD_FILE, &hash::sha256(&bytes)).map_err(BuildError::Journal)?;
         store::write_atomic(&path, &bytes)?;
     }
     Ok(file)

@@ -1,7 +1,7 @@
 //! What `run` and the phase commands share: from words to an order of the pipeline, from its end to
 //! an exit status, and the summary.
 
-use super::exit::{Failure, Outcome, Signal};
+use super::exit::{Failure, Outcome};
 use super::options::{Global, Selection};
 use super::{output, prepare};
 use crate::build::BuildError;
@@ -136,10 +136,7 @@ fn failure(error: PipelineError, stop: &Stop) -> Failure {
         PipelineError::Build(
             error @ (BuildError::WrongTarget { .. } | BuildError::UnknownIdentity(_)),
         ) => Failure::request(error),
-        PipelineError::Interrupted => Failure::Interrupted(match stop.signal() {
-            Some(2) => Signal::Interrupt,
-            _ => Signal::Terminate,
-        }),
+        PipelineError::Interrupted => Failure::interrupted(stop),
         other => Failure::could_not(other),
     }
 }

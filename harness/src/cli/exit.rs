@@ -12,6 +12,7 @@
 //! to that error's other uses in this folder, or where one type mixes the classes, by a match over
 //! its variants. The library itself knows no exit status.
 
+use crate::process::Stop;
 use std::error::Error;
 use std::process::ExitCode;
 
@@ -84,6 +85,14 @@ impl Failure {
     /// Status 3 with a cause.
     pub fn could_not(cause: impl Into<Cause>) -> Self {
         Failure::CouldNot(cause.into())
+    }
+
+    /// Status 130 or 143, by the signal that was caught.
+    pub fn interrupted(stop: &Stop) -> Self {
+        Failure::Interrupted(match stop.signal() {
+            Some(2) => Signal::Interrupt,
+            _ => Signal::Terminate,
+        })
     }
 }
 

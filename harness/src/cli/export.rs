@@ -4,6 +4,7 @@ use super::exit::{Failure, Outcome};
 use super::options::Global;
 use super::output;
 use crate::dataset::Dataset;
+use crate::evidence::CAMPAIGN_FILE;
 use crate::export::{self, ExportError};
 use crate::report::site;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,7 @@ fn is_in_dataset(folder: &Path) -> bool {
     let chain = there.as_deref().unwrap_or(&absolute).ancestors();
     chain
         .into_iter()
-        .any(|path| path.join("campaign.json").exists())
+        .any(|path| path.join(CAMPAIGN_FILE).exists())
 }
 
 /// Where the tables of a dataset go when nobody says: datasets of two systems may have one id.

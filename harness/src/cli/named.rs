@@ -4,13 +4,16 @@
 use super::exit::Failure;
 use super::options::Global;
 use crate::config::paths;
+use crate::evidence::journal::JOURNAL;
+use crate::evidence::seal::MANIFEST;
+use crate::evidence::CAMPAIGN_FILE;
 use crate::place::CURRENT;
 use crate::report::site;
 use std::path::{Path, PathBuf};
 
 /// Files of which any one shows that a directory is a run or a dataset: one that lost its
 /// `campaign.json` is for an audit to refute.
-const SIGNS: [&str; 3] = ["campaign.json", "journal.jsonl", "MANIFEST.sha256"];
+const SIGNS: [&str; 3] = [CAMPAIGN_FILE, JOURNAL, MANIFEST];
 
 /// Names listed to help.
 const LISTED: usize = 10;

@@ -1,9 +1,9 @@
 //! `campaign pack`: a campaign for a machine without a toolchain.
 
-use super::exit::{Failure, Outcome, Signal};
+use super::exit::{Failure, Outcome};
 use super::options::Global;
 use super::{output, prepare};
-use crate::build::{self, BuildError};
+use crate::build::BuildError;
 use crate::config::{self, Arch, Campaign, Sources, System};
 use crate::evidence::{PlanSettings, Status};
 use crate::host::{affinity, facts, Root};
@@ -11,13 +11,12 @@ use crate::identity::Identity;
 use crate::pack::make::{self, MakeError, Packed, Request};
 use crate::pack::PackError;
 use crate::process::Stop;
-use crate::progress::{self, Event, Progress, StepEnd};
+use crate::progress::{self, Event};
 use crate::select::{self, Features, Machine, Row};
 use crate::worker::{binary, WorkerError};
 use regex::Regex;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Arguments of `pack`.
 #[derive(Debug, Clone, clap::Args)]
@@ -93,7 +92,7 @@ pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
         worker: worker.path(),
         out: &out,
     };
-    let packed = make::make(&request, &stop, &|event| tell(&*progress, event))
+    let packed = make::make(&request, &stop, &|event| event.tell(&*progress))
         .map_err(|error| failure(error, &stop))?;
     let failed = failed(&packed);
     let has_failed = !failed.is_empty();
@@ -174,42 +173,16 @@ fn summary(packed: &Packed, archive: &str, identities: usize, failed: &[String])
     )
 }
 
-fn tell(progress: &dyn Progress, event: build::Progress) {
-    match event {
-        build::Progress::Planned(steps) => progress.event(Event::Begin {
-            phase: "build",
-            steps,
-            planned: Duration::ZERO,
-        }),
-        build::Progress::Begun(_) => {}
-        build::Progress::Done(row) => progress.event(Event::Step {
-            label: &row.identity.to_string(),
-            planned: Duration::ZERO,
-            end: match (&row.reason, row.status) {
-                (Some(reason), Status::Failed) => StepEnd::Bad(&reason.text),
-                _ => StepEnd::Silent,
-            },
-        }),
-    }
-}
-
-fn interrupted(stop: &Stop) -> Failure {
-    Failure::Interrupted(match stop.signal() {
-        Some(2) => Signal::Interrupt,
-        _ => Signal::Terminate,
-    })
-}
-
 fn of_worker(error: WorkerError, stop: &Stop) -> Failure {
     match error {
-        WorkerError::Interrupted => interrupted(stop),
+        WorkerError::Interrupted => Failure::interrupted(stop),
         other => Failure::could_not(other),
     }
 }
 
 fn failure(error: MakeError, stop: &Stop) -> Failure {
     match error {
-        MakeError::Build(BuildError::Interrupted) => interrupted(stop),
+        MakeError::Build(BuildError::Interrupted) => Failure::interrupted(stop),
         MakeError::Build(
             error @ (BuildError::WrongTarget { .. } | BuildError::UnknownIdentity(_)),
         ) => Failure::request(error),

@@ -327,7 +327,7 @@ pub fn files(
         tables: table.tables.clone(),
     };
     Ok(vec![
-        plain("campaign.json", &campaign)?,
+        plain(CAMPAIGN_FILE, &campaign)?,
         plain("cells.json", &cells)?,
     ])
 }

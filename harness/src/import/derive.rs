@@ -46,8 +46,8 @@ pub fn files(evidence: &Evidence, context: &Context) -> Result<Vec<DerivedFile>,
 /// dataset is never in memory as a whole.
 pub fn each(evidence: &Evidence, context: &Context, take: &Take) -> Result<(), ImportError> {
     let maker = Maker::new(evidence)?;
-    take(file("campaign.json", campaign(evidence, context, &maker)?)?)?;
-    take(file("build.json", build(evidence, &maker)?)?)?;
+    take(file(CAMPAIGN_FILE, campaign(evidence, context, &maker)?)?)?;
+    take(file(BUILD_FILE, build(evidence, &maker)?)?)?;
     take((ENVIRONMENT.to_owned(), maker.environment.clone()))?;
     for instance in evidence.build.instances.values() {
         take(kat(evidence, instance, &maker)?)?;

@@ -19,8 +19,10 @@
 pub mod make;
 pub mod needs;
 
+use crate::config;
 use crate::evidence::seal::{self, SealError};
 use crate::evidence::store::{self, StoreError};
+use crate::evidence::BUILD_FILE;
 use crate::hash;
 use needs::Needs;
 use serde::{Deserialize, Serialize};
@@ -154,7 +156,7 @@ pub fn digests(dir: &Path) -> Result<Vec<seal::Entry>, PackError> {
     let text =
         std::fs::read_to_string(&path).map_err(|source| StoreError::Read { path, source })?;
     let entries = seal::parse_manifest(&text).map_err(PackError::Digests)?;
-    for needed in [FILE, WORKER, "campaign.toml", "build.json"] {
+    for needed in [FILE, WORKER, config::FILE, BUILD_FILE] {
         if !entries.iter().any(|entry| entry.path == needed) {
             let file = needed.to_owned();
             return Err(PackError::Changed { file });

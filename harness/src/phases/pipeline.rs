@@ -16,7 +16,7 @@ use crate::host::tune::guard::{Guard, GuardError};
 use crate::host::{affinity, readiness, tune, Root};
 use crate::identity::Identity;
 use crate::process::Stop;
-use crate::progress::{Event, Progress, StepEnd};
+use crate::progress::{Event, Progress};
 use crate::report::{self, ReportError};
 use crate::run::book::{Book, BookError};
 use crate::run::directory::{self, Choice, DirectoryError, Place, Request, RunDirectory};
@@ -26,7 +26,7 @@ use crate::run::session::{Look, Machine};
 use crate::select::{Chosen, Row};
 use crate::worker::{binary, session, Worker, WorkerError};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Folder of a run's pages.
 const PAGES: &str = "pages";
@@ -79,7 +79,7 @@ impl Phase {
     /// The word of the command line and of the journal.
     pub fn name(self) -> &'static str {
         match self {
-            Phase::Build => "build",
+            Phase::Build => build::NAME,
             Phase::Kat => kat::NAME,
             Phase::Calibrate => calibrate::NAME,
             Phase::Measure => measure::NAME,
@@ -736,34 +736,12 @@ fn build_phase(context: &Context) -> Result<(), PipelineError> {
                 })?;
                 Ok(())
             },
-            on_progress: &|event| say(progress, event),
+            on_progress: &|event| event.tell(progress),
         },
     )?;
     context.progress.event(Event::End {
-        phase: Phase::Build.name(),
+        phase: build::NAME,
         took: start.elapsed(),
     });
     Ok(())
-}
-
-fn say(progress: &dyn Progress, event: build::Progress) {
-    match event {
-        build::Progress::Planned(steps) => progress.event(Event::Begin {
-            phase: Phase::Build.name(),
-            steps,
-            planned: Duration::ZERO,
-        }),
-        build::Progress::Begun(_) => {}
-        build::Progress::Done(row) => {
-            let text = row.reason.as_ref().map(|reason| reason.text.clone());
-            progress.event(Event::Step {
-                label: &row.identity.to_string(),
-                planned: Duration::ZERO,
-                end: match (&text, row.status) {
-                    (Some(text), Status::Failed) => StepEnd::Bad(text),
-                    _ => StepEnd::Silent,
-                },
-            });
-        }
-    }
 }

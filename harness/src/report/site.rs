@@ -9,7 +9,7 @@ use super::pages::ReportError;
 use super::view::{self, Place, SystemLink, SystemRow};
 use crate::catalogue::{self, Catalogue, CatalogueError};
 use crate::dataset::{DatasetError, Shelf};
-use crate::evidence::{store, CampaignFile};
+use crate::evidence::{store, CampaignFile, CAMPAIGN_FILE};
 use std::path::{Path, PathBuf};
 
 pub use crate::place::{CURRENT, DATA};
@@ -121,7 +121,7 @@ fn datasets_of(root: &Path, system: &str) -> Vec<String> {
 /// Names of the runs or datasets in a folder, sorted.
 pub fn datasets_in(folder: &Path) -> Vec<String> {
     let mut ids = names(folder);
-    ids.retain(|id| folder.join(id).join("campaign.json").is_file());
+    ids.retain(|id| folder.join(id).join(CAMPAIGN_FILE).is_file());
     ids
 }
 
@@ -157,7 +157,7 @@ pub fn current(root: &Path) -> Vec<Published> {
                 system,
             })
         })
-        .filter(|published| published.path().join("campaign.json").is_file())
+        .filter(|published| published.path().join(CAMPAIGN_FILE).is_file())
         .collect()
 }
 
@@ -211,7 +211,7 @@ pub fn target(dataset: &Path) -> Result<Target, ReportError> {
 
 /// A system as the pages of another one link to it.
 fn system_link(published: &Published, up: &str) -> Result<SystemLink, ReportError> {
-    let path = published.path().join("campaign.json");
+    let path = published.path().join(CAMPAIGN_FILE);
     let campaign: CampaignFile = store::read_json(&path).map_err(DatasetError::from)?;
     Ok(SystemLink {
         folder: format!("{up}{}/", escape::path_part(&published.system)),

@@ -393,3 +393,51 @@ fn keyed<T>(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{sealed, Synthetic};
+
+    const LOG: &str = "notes.txt";
+
+    /// A sealed run, with a file that no page shows.
+    fn run() -> (tempfile::TempDir, PathBuf) {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("x86_1-guide-1");
+        sealed::write(&Synthetic::default(), &dir).unwrap();
+        std::fs::write(dir.join(LOG), "a log").unwrap();
+        sealed::reseal(&dir).unwrap();
+        (home, dir)
+    }
+
+    #[test]
+    fn a_file_that_changes_after_the_seal_was_read_is_not_shown() {
+        let (_home, dir) = run();
+        let files = Files::of(&dir, true).unwrap();
+        let records: Vec<Entry<TimingRecord>> = files.folder("records").unwrap();
+        let record = dir.join(&records[0].file);
+        let text = std::fs::read_to_string(&record).unwrap();
+        std::fs::write(&record, text.trim_end()).unwrap();
+        let again = files.folder::<TimingRecord>("records").unwrap_err();
+        assert!(matches!(again, DatasetError::Seal(_)), "{again}");
+    }
+
+    #[test]
+    fn files_that_no_page_shows_are_compared_as_well() {
+        let (_home, dir) = run();
+        assert_eq!(Dataset::read(&dir).unwrap().seal, seal::read_seal(&dir));
+        std::fs::write(dir.join(LOG), "another log").unwrap();
+        let error = Dataset::read(&dir).unwrap_err();
+        assert!(error.to_string().contains(LOG), "{error}");
+    }
+
+    #[test]
+    fn a_dataset_is_read_once_however_it_is_named() {
+        let (home, dir) = run();
+        let mut shelf = Shelf::default();
+        let first = shelf.take(&dir).unwrap();
+        let again = shelf.take(&home.path().join(".").join("x86_1-guide-1"));
+        assert!(Rc::ptr_eq(&first, &again.unwrap()));
+    }
+}

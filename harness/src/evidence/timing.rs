@@ -215,6 +215,39 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// An attempt without figures.
+    pub fn empty(exit: Exit) -> Self {
+        Attempt {
+            session: 0,
+            started_utc: None,
+            exit,
+            detail: None,
+            calls: 0,
+            nanoseconds: 0,
+            cycles: None,
+            ticks: None,
+            instructions: None,
+            time_enabled: None,
+            time_running: None,
+            batch: None,
+            samples: Vec::new(),
+            rest: None,
+            user_ns: None,
+            system_ns: None,
+            switches: None,
+            faults: None,
+            steal: None,
+            baseline_rss_bytes: None,
+            peak_rss_bytes: None,
+            cpu_before: None,
+            cpu_after: None,
+            flags: Vec::new(),
+            stdout: None,
+            stderr: None,
+            command: Vec::new(),
+        }
+    }
+
     /// Seconds as the double that every derived value starts from.
     pub fn seconds(&self) -> f64 {
         self.nanoseconds as f64 / 1e9

@@ -279,33 +279,10 @@ mod tests {
 
     fn attempt(calls: u64, nanoseconds: u64) -> Attempt {
         Attempt {
-            session: 0,
-            started_utc: None,
-            exit: Exit::Ok,
-            detail: None,
             calls,
             nanoseconds,
-            cycles: None,
-            ticks: None,
-            instructions: None,
-            time_enabled: None,
-            time_running: None,
             batch: Some(1),
-            samples: vec![],
-            rest: None,
-            user_ns: None,
-            system_ns: None,
-            switches: None,
-            faults: None,
-            steal: None,
-            baseline_rss_bytes: None,
-            peak_rss_bytes: None,
-            cpu_before: None,
-            cpu_after: None,
-            flags: vec![],
-            stdout: None,
-            stderr: None,
-            command: vec![],
+            ..Attempt::empty(Exit::Ok)
         }
     }
 

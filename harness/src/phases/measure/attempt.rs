@@ -31,7 +31,7 @@ pub fn of(
     let (exit, detail) = ending(answer, measured.is_some())?;
     let mut attempt = match measured {
         Some(measured) => of_answer(measured),
-        None => empty(exit),
+        None => Attempt::empty(exit),
     };
     attempt.exit = exit;
     attempt.detail = detail;
@@ -166,40 +166,7 @@ pub fn of_answer(measured: &Measured) -> Attempt {
         peak_rss_bytes: Some(measured.peak_rss_bytes),
         cpu_before: Some(measured.cpu_before),
         cpu_after: Some(measured.cpu_after),
-        ..empty(Exit::Ok)
-    }
-}
-
-/// An attempt without figures.
-pub fn empty(exit: Exit) -> Attempt {
-    Attempt {
-        session: 0,
-        started_utc: None,
-        exit,
-        detail: None,
-        calls: 0,
-        nanoseconds: 0,
-        cycles: None,
-        ticks: None,
-        instructions: None,
-        time_enabled: None,
-        time_running: None,
-        batch: None,
-        samples: Vec::new(),
-        rest: None,
-        user_ns: None,
-        system_ns: None,
-        switches: None,
-        faults: None,
-        steal: None,
-        baseline_rss_bytes: None,
-        peak_rss_bytes: None,
-        cpu_before: None,
-        cpu_after: None,
-        flags: Vec::new(),
-        stdout: None,
-        stderr: None,
-        command: Vec::new(),
+        ..Attempt::empty(Exit::Ok)
     }
 }
 

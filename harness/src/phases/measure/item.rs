@@ -1,9 +1,9 @@
 //! What is measured: one item a record, with its plan, its library and its evidence so far.
 
 use super::record::{self, Rules};
-use super::{attempt, slots};
+use super::slots;
 use crate::evidence::{
-    aa_file, record_file, BuildFile, BuildRow, Exit, KatRef, Kind, Libraries, LibraryKind,
+    aa_file, record_file, Attempt, BuildFile, BuildRow, Exit, KatRef, Kind, Libraries, LibraryKind,
     PlanRecord, Reason, SessionRef, Status, TimingRecord,
 };
 use crate::phases::context::{library, Context, PhaseError};
@@ -241,7 +241,7 @@ pub fn mark_cut_off(record: &mut TimingRecord, begun: &[Begun], sessions: &[Sess
             continue;
         };
         if slot.attempts.len() == start.attempt as usize {
-            let mut attempt = attempt::empty(Exit::Interrupted);
+            let mut attempt = Attempt::empty(Exit::Interrupted);
             attempt.session = start.session;
             attempt.started_utc = Some(start.utc.clone());
             attempt.detail = Some(slots::CUT_OFF.to_owned());
@@ -269,7 +269,7 @@ mod tests {
         };
         let mut record = record(2);
         let starts = [begun(0, 0), begun(1, 0), begun(1, 0), begun(9, 0)];
-        record.trials[0].attempts.push(attempt::empty(Exit::Ok));
+        record.trials[0].attempts.push(Attempt::empty(Exit::Ok));
         let session = |k| SessionRef {
             k,
             environment_sha256: k.to_string(),

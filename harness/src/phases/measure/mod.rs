@@ -321,7 +321,7 @@ pub(crate) mod tests {
 
     /// An attempt that ended so.
     pub fn attempt(exit: Exit) -> Attempt {
-        super::attempt::empty(exit)
+        Attempt::empty(exit)
     }
 
     /// A record without attempts.

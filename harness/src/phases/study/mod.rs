@@ -226,7 +226,7 @@ fn not_the_same(attempt: Attempt, text: String) -> Attempt {
         stdout: attempt.stdout,
         stderr: attempt.stderr,
         command: attempt.command,
-        ..attempt::empty(Exit::NotVerified)
+        ..Attempt::empty(Exit::NotVerified)
     }
 }
 

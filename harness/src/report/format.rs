@@ -118,6 +118,13 @@ pub fn ghz(hertz: f64) -> String {
     format!("{:.2} GHz", hertz / 1e9)
 }
 
+/// A text with a capital letter at its beginning, and the others as they are.
+pub fn initial(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + characters.as_str()
+}
+
 /// First 16 digits of a digest, with an ellipsis.
 pub fn digest16(digest: &str) -> String {
     format!("{}…", digest.chars().take(16).collect::<String>())
@@ -239,6 +246,8 @@ mod tests {
             date("2026-09-25T10:02:21.123456+00:00"),
             "2026-09-25T10:02:21"
         );
+        assert_eq!(initial("mean TSC ticks"), "Mean TSC ticks");
+        assert_eq!(initial(""), "");
         assert_eq!(digest16("89d908ec521c54490011"), "89d908ec521c5449…");
     }
 }

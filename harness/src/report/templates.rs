@@ -233,6 +233,7 @@ fn add_filters(environment: &mut Environment<'static>) {
     environment.add_filter("share_seed", format::share_seed);
     environment.add_filter("kib", format::kib);
     environment.add_filter("date", |text: String| format::date(&text));
+    environment.add_filter("initial", |text: String| format::initial(&text));
     environment.add_filter("digest", |text: String| format::digest16(&text));
     environment.add_filter("code", |text: String| {
         Value::from_safe_string(escape::code(&text, false))

@@ -58,8 +58,8 @@ fn extremes(row: &DotRow) -> impl Iterator<Item = f64> + '_ {
 }
 
 fn draw(canvas: &Canvas, axis: &Axis, row: &DotRow, y: i32) {
-    if let Some((low, high)) = row.interval {
-        canvas.whisker(canvas.x(axis, low), canvas.x(axis, high), y);
+    if let Some(interval) = row.interval {
+        canvas.interval(axis, interval, y);
     }
     for mark in &row.marks {
         let glyph = match (mark.counted, mark.disturbed) {
@@ -123,6 +123,15 @@ mod tests {
             }],
         }];
         let svg = dots(&groups);
+        let ends = |low: f64| {
+            let mut groups = groups.clone();
+            groups[0].rows[0].interval = Some((low, 0.01));
+            dots(&groups)
+                .matches("stroke=\"#1B1F24\" stroke-width=\"2\"")
+                .count()
+        };
+        assert_eq!(ends(-0.01), 6, "a line and two ends, and the legend's");
+        assert_eq!(ends(-0.5), 5, "an interval that goes on beyond the axis");
         assert_eq!(
             svg.matches("<circle").count(),
             2,

@@ -33,6 +33,8 @@ const TEXT: f64 = 20.0;
 const LEFT_LEAST: i32 = 36;
 /// Widest label.
 const LABEL_MAX: i32 = 310;
+/// Between a label and the plot: more than half of a mark, which may stand at the plot's end.
+const GAP: i32 = 16;
 /// Height of a row.
 const ROW: i32 = 28;
 /// Height of a group's title.
@@ -112,7 +114,7 @@ fn chart<R>(
         let size = (WIDTH as u32, (bottom + AXIS) as u32);
         let canvas = Canvas {
             area: SVGBackend::with_string(&mut svg, size).into_drawing_area(),
-            left: 14 + widest.max(LEFT_LEAST),
+            left: GAP + 4 + widest.max(LEFT_LEAST),
             right: WIDTH - VALUES,
         };
         canvas.rectangle((0, 0), (WIDTH, bottom + AXIS), PAPER);
@@ -127,7 +129,7 @@ fn chart<R>(
                 let name = cut(label(row));
                 canvas.text(
                     &name,
-                    (canvas.left - 10, middle + 7),
+                    (canvas.left - GAP, middle + 7),
                     Side::Right,
                     false,
                     INK,
@@ -261,16 +263,23 @@ impl Canvas<'_> {
                 self.line(&[(x - R, y - R), (x + R, y + R)], colour, 3);
                 self.line(&[(x - R, y + R), (x + R, y - R)], colour, 3);
             }
-            Glyph::Whisker => self.whisker(x - 14, x + 14, y),
+            Glyph::Whisker => self.whisker((x - 14, true), (x + 14, true), y),
             Glyph::Box(colour) => self.rectangle((x - R, y - R), (x + R, y + R), colour),
         }
     }
 
-    /// An interval with its two ends.
-    fn whisker(&self, from: i32, to: i32, y: i32) {
-        self.line(&[(from, y), (to, y)], INK, 2);
-        self.line(&[(from, y - 6), (from, y + 6)], INK, 2);
-        self.line(&[(to, y - 6), (to, y + 6)], INK, 2);
+    /// An interval with its two ends: where each stands, and whether it ends there.
+    fn whisker(&self, from: (i32, bool), to: (i32, bool), y: i32) {
+        self.line(&[(from.0, y), (to.0, y)], INK, 2);
+        for (x, _) in [from, to].into_iter().filter(|(_, ends)| *ends) {
+            self.line(&[(x, y - 6), (x, y + 6)], INK, 2);
+        }
+    }
+
+    /// The interval of two values of an axis; one that goes on beyond the axis has no end there.
+    fn interval(&self, axis: &Axis, (low, high): (f64, f64), y: i32) {
+        let end = |value| (self.x(axis, value), axis.holds(value));
+        self.whisker(end(low), end(high), y);
     }
 
     fn legend(&self, legend: &[(Glyph, &str)]) {

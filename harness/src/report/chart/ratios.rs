@@ -36,8 +36,8 @@ pub fn ratios(groups: &[Group<RatioRow>], naming: &str, short: &str) -> String {
         &axis,
         &[],
         |canvas, row, y| {
-            if let Some((low, high)) = row.interval {
-                canvas.whisker(canvas.x(&axis, low), canvas.x(&axis, high), y);
+            if let Some(interval) = row.interval {
+                canvas.interval(&axis, interval, y);
             }
             canvas.glyph(Glyph::Dot(BLUE), (canvas.x(&axis, row.ratio), y));
             let text = starred(&row.text, row.care.as_deref());

@@ -97,7 +97,7 @@ pub(super) fn means(rows: &Rows, charts: &mut Charts) -> Option<ChartView> {
         _ => decade(value),
     };
     let sentences: Vec<String> = groups.iter().map(extremes).collect();
-    let text = format!("{}: {}.", capitalised(unit(kind)), sentences.join("; "));
+    let text = format!("{}: {}.", format::initial(unit(kind)), sentences.join("; "));
     let starred = groups.iter().flat_map(|group| &group.rows);
     let text = with_stars(text, starred.clone().any(|row| row.care.is_some()));
     Some(put(
@@ -137,12 +137,6 @@ pub(super) fn with_stars(text: String, any: bool) -> String {
         }
         false => text,
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut characters = text.chars();
-    let first = characters.next().map(|c| c.to_uppercase().to_string());
-    first.unwrap_or_default() + characters.as_str()
 }
 
 /// A power of ten without decimals: `10 k`, `1 M`.

@@ -6,7 +6,7 @@ use crate::catalogue::Catalogue;
 use crate::dataset::{Dataset, Entry, Key};
 use crate::evidence::{
     covers, CampaignFile, CandidateInfo, Class, FindingState, Head, KatResult, Reason, ReasonCode,
-    Status, TimingRecord,
+    Status, TimingRecord, Trial,
 };
 use crate::host::readiness;
 use crate::identity::Identity;
@@ -494,6 +494,7 @@ pub(super) fn warnings(dataset: &Dataset) -> Vec<String> {
     if let Some(text) = unfixed(dataset).filter(|_| timed) {
         all.push(text);
     }
+    all.extend(busy(dataset));
     if campaign.ended_utc.is_none() {
         let rows = &campaign.rows;
         let done = rows
@@ -506,6 +507,25 @@ pub(super) fn warnings(dataset: &Dataset) -> Vec<String> {
         ));
     }
     all
+}
+
+/// Of how many operations most counted trials were disturbed: their means say more of the machine than
+/// of the code.
+fn busy(dataset: &Dataset) -> Option<String> {
+    let mostly_disturbed = |record: &TimingRecord| {
+        let counted = record.trials.iter().filter_map(Trial::counted_attempt);
+        let disturbed = counted.clone().filter(|a| !a.flags.is_empty()).count();
+        2 * disturbed > counted.count()
+    };
+    let records = dataset.timing.values().map(|entry| &entry.value);
+    let busy = records.filter(|record| mostly_disturbed(record)).count();
+    (busy > 0).then(|| {
+        format!(
+            "The machine was busy: for {busy} of {} operations most of the trials that count were disturbed, \
+             so that their means may be far too high.",
+            dataset.timing.len()
+        )
+    })
 }
 
 /// The virtualization that any session found.
@@ -591,6 +611,31 @@ mod tests {
             );
         }
         assert_ne!(page_name("a b"), page_name("a-b"));
+    }
+
+    #[test]
+    fn a_busy_machine_is_warned_of_where_most_trials_of_an_operation_were_disturbed() {
+        let mut dataset = crate::testing::Synthetic::default().build();
+        let mut disturb = |trials: usize| {
+            let record = &mut dataset.timing.values_mut().next().unwrap().value;
+            for attempt in record.trials[..trials]
+                .iter_mut()
+                .flat_map(|t| &mut t.attempts)
+            {
+                attempt.flags = vec![crate::evidence::Flag {
+                    name: "steal_percent".into(),
+                    value: 2.0,
+                    limit: 0.5,
+                }];
+            }
+            warnings(&dataset)
+        };
+        assert_eq!(disturb(2), Vec::<String>::new());
+        let all = disturb(3);
+        assert!(
+            all[0].contains("for 1 of 18 operations most of the trials"),
+            "{all:?}"
+        );
     }
 
     #[test]

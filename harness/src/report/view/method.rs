@@ -314,14 +314,13 @@ fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
             (Some(a), _) => Some(format!("{a} ns")),
             _ => None,
         };
-        let mut cells: Vec<Cell> = key
-            .into_iter()
-            .map(|text| Cell::or_missing(text, notes, DOES_NOT_APPLY))
-            .collect();
+        let mut facts = key.into_iter();
+        let mut kind = Cell::text(facts.next().flatten().unwrap_or_default());
         if let Some(reason) = used.reason {
-            cells[0] =
-                std::mem::take(&mut cells[0]).with_note(notes, format!("no core cycles: {reason}"));
+            kind = kind.with_note(notes, format!("no core cycles: {reason}"));
         }
+        let facts = facts.map(|text| Cell::or_missing(text, notes, DOES_NOT_APPLY));
+        let mut cells: Vec<Cell> = std::iter::once(kind).chain(facts).collect();
         cells.push(Cell::or_missing(cost, notes, DOES_NOT_APPLY));
         cells.push(Cell::text(used.records.to_string()));
         table.rows.push(cells);
@@ -602,7 +601,7 @@ fn phases(dataset: &Dataset) -> Vec<String> {
         });
     if flips.0 > 0 {
         all.push(format!(
-            "Bit flips: {} of one bit in message, signature or public key were tried, {} were rejected, {} were in bytes declared unauthenticated.",
+            "Bit flips: {} of one bit in message, signature or public key were tried, {} were rejected; {} of the tries were in bytes declared unauthenticated, where a signature may stay valid.",
             flips.0, flips.1, flips.2
         ));
     }

@@ -229,6 +229,7 @@ impl Synthetic {
                 min_cpu_per_wall: 0.98,
                 involuntary_switches_per_s: 60.0,
                 steal_percent: 0.5,
+                sibling_busy_percent: 10.0,
             },
             keys: 20,
             keys_expensive: 3,
@@ -576,6 +577,7 @@ impl Builder<'_> {
             verdicts: true,
             clock_hz: None,
             empty_call_s: None,
+            cost_s: None,
         };
         let mut head = self.head(Kind::Timing, identity);
         let (derived, missing) = derive_timing(&trials, input).unzip();

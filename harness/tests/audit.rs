@@ -345,6 +345,20 @@ const FORGERIES: &[Forgery] = &[
         },
     },
     Forgery {
+        name: "a limit that is not the plan's",
+        folders: &["records"],
+        make: |v, _| {
+            let trials = v.get_mut("trials")?.as_array_mut()?;
+            let flag = trials
+                .iter_mut()
+                .flat_map(|t| t["attempts"].as_array_mut().unwrap())
+                .find_map(|a| a["flags"].as_array_mut()?.first_mut())?;
+            flag["name"] = "sibling_busy_percent".into();
+            (flag["value"], flag["limit"]) = (15.0.into(), 12.0.into());
+            Some(())
+        },
+    },
+    Forgery {
         name: "a second cycle source",
         folders: &["records"],
         make: |v, r| {

@@ -4,13 +4,14 @@
 
 use crate::support::host::{data, Killed, Machine, Model, Tree, MACHINES};
 use crate::support::lab::{self, Instance, Lab, FINE};
-use crate::support::{have, skip};
+use crate::support::{have, root, skip};
 use assert_cmd::Command;
 use harness::evidence::FindingState;
 use harness::host::tune::guard::Guard;
 use harness::host::tune::{self, How, Plan, Target, TuneError, JOURNAL};
 use harness::host::{affinity, look, readiness, Root};
 use nix::sys::signal::Signal;
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,6 +65,123 @@ fn short(finding: &Value) -> Value {
     serde_json::json!([finding["item"], finding["cpu"], state, finding["value"]])
 }
 
+/// What holds for an item on every machine: `hosts/items.toml`, which explains the keys.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Item {
+    name: String,
+    is: String,
+    each: Each,
+    from: Vec<String>,
+    remedies: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Each {
+    Machine,
+    Cpu,
+}
+
+fn items() -> Vec<Item> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Items {
+        item: Vec<Item>,
+    }
+    let text = fs::read_to_string(root().join("harness/tests/data/hosts/items.toml")).unwrap();
+    toml::from_str::<Items>(&text).unwrap().item
+}
+
+impl Item {
+    /// Where the value is from, and what is to be done if that is not fine.
+    fn holds_for(&self, machine: &str, finding: &Value) {
+        let cpu = finding["cpu"].to_string();
+        let of_cpu = |texts: &[String]| -> Vec<String> {
+            texts
+                .iter()
+                .map(|text| text.replace("{cpu}", &cpu))
+                .collect()
+        };
+        let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+        let place = format!("{machine}: {finding}");
+        assert!(of_cpu(&self.from).contains(&text("source")), "{place}");
+        let remedy = text("remedy");
+        let is_open = matches!(finding["state"].as_str(), Some("bad" | "unknown"));
+        match is_open {
+            false => assert_eq!(remedy, "", "{place}"),
+            true => {
+                let known = of_cpu(&self.remedies);
+                assert!(known.iter().any(|part| remedy.contains(part)), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_item_of_the_list_is_expected_of_every_machine() {
+    let items = items();
+    for item in &items {
+        assert!(!item.is.is_empty() && !item.from.is_empty(), "{item:?}");
+        assert!(!item.remedies.is_empty(), "{item:?}");
+    }
+    for name in MACHINES {
+        let expected = expected(name);
+        assert_ne!(
+            texts(&serde_json::json!([expected["from"]]))[0],
+            "",
+            "{name}"
+        );
+        let mut found: Vec<(String, Option<u64>)> = expected["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| (row[0].as_str().unwrap().to_owned(), row[1].as_u64()))
+            .collect();
+        let mut listed: Vec<(String, Option<u64>)> = Vec::new();
+        for item in &items {
+            match item.each {
+                Each::Machine => listed.push((item.name.clone(), None)),
+                Each::Cpu => listed.extend(
+                    cpus(name)
+                        .into_iter()
+                        .map(|cpu| (item.name.clone(), Some(cpu.into()))),
+                ),
+            }
+        }
+        found.sort();
+        listed.sort();
+        assert_eq!(found, listed, "{name}");
+    }
+}
+
+/// No run that ends in SIGILL: what the campaign of this repository needs is held against each machine.
+#[test]
+fn implementations_that_a_machine_cannot_run_are_known_beforehand() {
+    let config = root().join("campaign.toml");
+    let config = config.to_str().unwrap();
+    let needs = |machine: &Machine| {
+        let (_, out, err) = campaign(&["check", "--json", "--config", config], machine);
+        let report: Value = serde_json::from_str(&out).expect(&err);
+        let mut findings = report["findings"].as_array().unwrap().iter();
+        let found = findings.find(|f| f["item"] == "cpu_features").unwrap();
+        serde_json::json!([short(found)[2], found["value"]])
+    };
+    for name in MACHINES {
+        assert_eq!(
+            needs(&Machine::new(name)),
+            expected(name)["needs"],
+            "{name}"
+        );
+    }
+    let without = Machine::new("virtual-machine");
+    let cpuinfo = without.path("proc/cpuinfo");
+    let text = fs::read_to_string(&cpuinfo).unwrap();
+    fs::write(&cpuinfo, text.replace(" avx2", "")).unwrap();
+    let expected = serde_json::json!(["bad advice", "implementations lack features: 24 need avx2"]);
+    assert_eq!(needs(&without), expected);
+}
+
 #[test]
 fn every_machine_has_the_findings_that_were_written_down() {
     for name in MACHINES {
@@ -82,11 +200,10 @@ fn every_machine_has_the_findings_that_were_written_down() {
             assert_eq!(found, expected, "{name}");
         }
         assert_eq!(found.len(), listed.len(), "{name}");
+        let items = items();
         for finding in findings {
-            assert_ne!(finding["source"], "", "{name}: {finding}");
-            let open = matches!(finding["state"].as_str(), Some("bad" | "unknown"));
-            let remedy = finding["remedy"].as_str().unwrap_or_default();
-            assert_eq!(!remedy.is_empty(), open, "{name}: {finding}");
+            let item = items.iter().find(|item| finding["item"] == *item.name);
+            item.unwrap().holds_for(name, finding);
         }
         assert_eq!(machine.tree(), before, "{name}: a check changes nothing");
     }

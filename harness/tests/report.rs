@@ -1,7 +1,7 @@
 //! Pages: complete, every cell from the counted attempts, nothing injected by names.
 
 use crate::support::{cells, have};
-use harness::evidence::{Reason, ReasonCode, Status};
+use harness::evidence::{Flag, Reason, ReasonCode, Status};
 use harness::report::{self, render_run};
 use harness::testing::{self, Synthetic};
 use protocol::SourceKind;
@@ -75,6 +75,38 @@ fn an_unfixed_virtual_host_is_said_at_the_top() {
     assert!(top.contains("Virtual machine (kvm)"), "{top}");
     assert!(top.contains("governor powersave"), "{top}");
     assert!(page.contains("mean TSC ticks") && !page.contains("mean cycles"));
+}
+
+#[test]
+fn without_a_counter_no_page_has_a_number_in_a_column_of_cycles() {
+    for source in [SourceKind::Tsc, SourceKind::Cntvct, SourceKind::None] {
+        let dataset = Synthetic {
+            source,
+            ..Synthetic::default()
+        };
+        let pages = pages("uncounted", &dataset.build());
+        let mut tables_seen = 0;
+        for file in &pages.files {
+            if file.extension().is_none_or(|e| e != "md") {
+                continue;
+            }
+            let text = std::fs::read_to_string(file).unwrap();
+            for table in cells::tables(&text) {
+                tables_seen += 1;
+                for row in &table.rows {
+                    for (title, cell) in cells::by_title(&table, row) {
+                        let is_cycles = title.to_lowercase().contains("cycle");
+                        assert!(
+                            !is_cycles || cell.starts_with('–'),
+                            "{}: {title}: {cell}",
+                            file.display()
+                        );
+                    }
+                }
+            }
+        }
+        assert!(tables_seen > 20, "{tables_seen} tables");
+    }
 }
 
 #[test]
@@ -347,7 +379,7 @@ fn the_worst_disturbance_of_a_row_is_named_with_its_value() {
     let mut dataset = Synthetic::default().build();
     let record = &mut dataset.timing.values_mut().next().unwrap().value;
     for (trial, value) in record.trials.iter_mut().zip([0.9, 4.5, 2.0]) {
-        trial.attempts[0].flags.push(harness::evidence::Flag {
+        trial.attempts[0].flags.push(Flag {
             name: "steal_percent".into(),
             value,
             limit: 0.5,
@@ -356,6 +388,71 @@ fn the_worst_disturbance_of_a_row_is_named_with_its_value() {
     let page = pages("disturbed", &dataset).text("sign-09.md");
     let note = "steal_percent is 4.5 at worst, above its limit of 0.5";
     assert!(page.contains(note), "{page}");
+}
+
+#[test]
+fn a_library_with_threads_is_said_to_share_one_cpu() {
+    let mut dataset = Synthetic::default().build();
+    let record = &mut dataset.timing.values_mut().next().unwrap().value;
+    record.trials[0].attempts[0].flags.push(Flag {
+        name: Flag::THREADS.into(),
+        value: 3.0,
+        limit: 1.0,
+    });
+    let page = pages("threads", &dataset).text("sign-09.md");
+    let note = "the library ran other threads (3 at worst, the calling one included), all of them on the one CPU";
+    assert!(page.contains(note), "{page}");
+}
+
+#[test]
+fn calls_below_the_resolution_of_the_clock_keep_their_row_and_say_so() {
+    let mut dataset = Synthetic::default().build();
+    let record = &mut dataset.timing.values_mut().next().unwrap().value;
+    let derived = record.derived.as_mut().unwrap();
+    (derived.quantiles, derived.mad_s, derived.tukey) = (None, None, None);
+    for field in ["quantiles", "mad_s", "tukey"] {
+        let reason = Reason::new(ReasonCode::BelowResolution, "too short for the clock");
+        record
+            .head
+            .missing
+            .insert(format!("/derived/{field}"), reason);
+    }
+    let page = pages("resolution", &dataset).text("sign-09.md");
+    let note = "too short for the clock (below_resolution)";
+    assert!(page.contains(note), "{page}");
+    let tables = cells::tables(&page);
+    let of = |caption: &str| {
+        let table = tables.iter().find(|t| t.caption.starts_with(caption));
+        table.unwrap_or_else(|| panic!("{caption}: {page}"))
+    };
+    let means = of("Cost of one operation.");
+    let mean = &cells::by_title(means, &means.rows[0])["mean time"];
+    assert!(mean.contains("[^") && !mean.starts_with('–'), "{mean}");
+    let calls = of("Quantiles of the time of one call");
+    assert_eq!(calls.rows.len(), means.rows.len(), "no row is dropped");
+    let median = &cells::by_title(calls, &calls.rows[0])["median"];
+    assert!(median.starts_with("–[^"), "{median}");
+}
+
+#[test]
+fn published_vectors_that_were_reproduced_are_counted() {
+    let mut dataset = Synthetic::default().build();
+    let vectors = |dataset: &harness::dataset::Dataset| {
+        let page = pages("vectors", dataset).text("sign-09.md");
+        let tables = cells::tables(&page);
+        let table = tables
+            .iter()
+            .find(|t| t.caption.starts_with("Result of the known-answer tests"));
+        let table = table.unwrap();
+        cells::by_title(table, &table.rows[0])["published vectors reproduced"].clone()
+    };
+    assert_eq!(vectors(&dataset), "10");
+    let kat = dataset.kat.values_mut();
+    let kat = kat.map(|entry| &mut entry.value);
+    for digest in kat.flat_map(|kat| &mut kat.digests) {
+        digest.found = Some("00".repeat(32));
+    }
+    assert_eq!(vectors(&dataset), "0");
 }
 
 #[test]

@@ -383,7 +383,8 @@ pub struct Measured {
     pub last_signature_bytes: u64,
     /// CLOCK_MONOTONIC_RAW against CLOCK_BOOTTIME over the timed calls, nanoseconds.
     pub boottime_ns: u64,
-    /// Threads of the process after the timed calls.
+    /// Threads of the process after the timed calls; at least 2 where others than the calling one ran
+    /// during them and have ended.
     pub threads: u32,
 }
 

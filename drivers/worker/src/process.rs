@@ -6,6 +6,7 @@ use crate::error::{Result, WorkerError};
 use protocol::Usage;
 use std::ffi::CString;
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -200,6 +201,14 @@ pub fn usage() -> Result<Usage> {
 /// in microseconds only.
 pub fn cpu_ns() -> u64 {
     crate::timing::read_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time of the other threads of the process so far, those that have ended included, nanoseconds:
+/// at least and at most this much, since the two clocks cannot be read at once.
+pub fn others_cpu_ns() -> RangeInclusive<u64> {
+    let own = || crate::timing::read_clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    let (before, all, after) = (own(), cpu_ns(), own());
+    all.saturating_sub(after)..=all.saturating_sub(before)
 }
 
 /// What was used between two readings.

@@ -66,6 +66,7 @@ pub struct Plan {
     pub min_cpu_per_wall: f64,
     pub involuntary_switches_per_s: f64,
     pub steal_percent: f64,
+    pub sibling_busy_percent: f64,
 }
 
 /// What a study was asked to measure.
@@ -379,6 +380,7 @@ fn plan(value: &Value) -> Option<Plan> {
         min_cpu_per_wall: limit("min_cpu_per_wall")?,
         involuntary_switches_per_s: limit("involuntary_switches_per_s")?,
         steal_percent: limit("steal_percent")?,
+        sibling_busy_percent: limit("sibling_busy_percent")?,
     })
 }
 

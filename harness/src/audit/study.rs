@@ -331,7 +331,7 @@ fn derive(
     keygen: bool,
     online: u64,
 ) -> Option<Derived> {
-    if counted.is_empty() {
+    if counted.is_empty() || counted.iter().any(|c| c.wall == 0) {
         return None;
     }
     let calls = total(counted, |c| Some(c.calls))?;

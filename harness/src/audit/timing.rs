@@ -527,7 +527,7 @@ fn check_flags(attempt: &Attempt, value: &Value, place: &str, facts: &Facts, f: 
     let mut expected: Vec<(&str, Option<f64>, f64, bool)> = vec![
         (
             "involuntary_switches_per_s",
-            number(&["switches", "involuntary"]).map(|n| n as f64 / seconds.max(f64::MIN_POSITIVE)),
+            number(&["switches", "involuntary"]).map(|n| n as f64 / seconds.max(1e-9)),
             plan.involuntary_switches_per_s,
             true,
         ),
@@ -546,9 +546,10 @@ fn check_flags(attempt: &Attempt, value: &Value, place: &str, facts: &Facts, f: 
             false,
         ),
     ];
-    // The duration of the process is not recorded, so of a steal only its limit is known.
+    // The duration of the process is not recorded, so of shares of it only the limit is known.
     let limits = [
         ("steal_percent", plan.steal_percent),
+        ("sibling_busy_percent", plan.sibling_busy_percent),
         ("min_clock_ratio", plan.min_clock_ratio),
     ];
     for (name, (seen, limit)) in &flags {
@@ -760,7 +761,8 @@ fn derive(
     empty_ps: Option<u64>,
     t: Option<f64>,
 ) -> Option<Derived> {
-    if counted.is_empty() {
+    // A trial without duration says nothing, and neither does a mean with it.
+    if counted.is_empty() || counted.iter().any(|a| a.nanoseconds == 0) {
         return None;
     }
     let n: u64 = counted.iter().map(|a| a.calls).sum();
@@ -914,7 +916,7 @@ fn stability(
         let odd = rate
             .zip(clock)
             .is_some_and(|(rate, clock)| !(0.2..=2.0).contains(&(rate / clock)));
-        a.nanoseconds == 0 || a.cycles == Some(0) || odd
+        a.cycles == Some(0) || odd
     });
     let verdict = match spread {
         _ if impossible => "unusable",

@@ -88,6 +88,7 @@ fn complete(name: &str, text: &PlanText) -> Option<PlanSettings> {
             min_cpu_per_wall: d.min_cpu_per_wall?,
             involuntary_switches_per_s: d.involuntary_switches_per_s?,
             steal_percent: d.steal_percent?,
+            sibling_busy_percent: d.sibling_busy_percent?,
         },
         keys: text.keys?,
         keys_expensive: text.keys_expensive?,
@@ -121,6 +122,7 @@ pub fn overlay(name: &str, base: &PlanSettings, text: &PlanText) -> PlanSettings
                 .involuntary_switches_per_s
                 .unwrap_or(b.involuntary_switches_per_s),
             steal_percent: d.steal_percent.unwrap_or(b.steal_percent),
+            sibling_busy_percent: d.sibling_busy_percent.unwrap_or(b.sibling_busy_percent),
         },
         keys: text.keys.unwrap_or(base.keys),
         keys_expensive: text.keys_expensive.unwrap_or(base.keys_expensive),
@@ -207,6 +209,7 @@ mod tests {
             let d = &plan.disturbed;
             assert_eq!((d.min_clock_ratio, d.min_cpu_per_wall), (0.95, 0.98));
             assert_eq!((d.involuntary_switches_per_s, d.steal_percent), (60.0, 0.5));
+            assert_eq!(d.sibling_busy_percent, 10.0);
         }
     }
 

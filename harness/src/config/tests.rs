@@ -234,7 +234,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("negative_numbers", "trials = 10", "trials = -3\ntarget_s = -0.5\nrepeats = -1"),
     ("huge_numbers", "trials = 10", "trials = 100000000000\ntarget_s = 1e300\nbudget_s = inf\nkat_timeout_s = nan\nmin_total = 99999999999999999999999"),
     ("numbers_that_are_none", "trials = 10", "trials = 2.5\ntarget_s = \"1\"\nverdicts = 1\nbuilds = \"some\""),
-    ("bad_threshold", "trials = 10", "disturbed = { min_cpu_per_wall = 98, steal_percent = -1 }"),
+    ("bad_threshold", "trials = 10", "disturbed = { min_cpu_per_wall = 98, steal_percent = -1, sibling_busy_percent = 101 }"),
     ("like_in_a_built_in_plan", "trials = 10", "like = \"quick\""),
     ("like_an_unknown_plan", "[plan.guide]", "[plan.mine]\nlike = \"guied\""),
     ("bad_regular_expressions", "cpu_model = \"i7-12700\"", "cpu_model = \"i7(\""),

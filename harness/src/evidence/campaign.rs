@@ -111,6 +111,8 @@ pub struct Disturbed {
     pub involuntary_switches_per_s: f64,
     /// Steal, percent of the attempt, most.
     pub steal_percent: f64,
+    /// Use of the other threads of the measured core, percent of the attempt, most.
+    pub sibling_busy_percent: f64,
 }
 
 /// Versions of what measured.

@@ -329,6 +329,16 @@ pub struct Flag {
     pub limit: f64,
 }
 
+impl Flag {
+    /// Name of the flag of a library that ran more than one thread.
+    pub const THREADS: &str = "threads";
+
+    /// Whether it says that the library ran more than one thread: its nature, and no reason to repeat.
+    pub fn is_threads(&self) -> bool {
+        self.name == Flag::THREADS
+    }
+}
+
 /// Output of a library, bounded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Captured {

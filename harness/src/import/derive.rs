@@ -474,6 +474,7 @@ fn record(
         verdicts: true,
         clock_hz: fixed_clock(&source.environment),
         empty_call_s: None,
+        cost_s: None,
     };
     let derived = derive_timing(&trials, input).map(|(derived, missing)| {
         for (field, reason) in missing {

@@ -183,6 +183,8 @@ pub fn failure_code(code: FailureCode) -> ReasonCode {
             ReasonCode::CallFailed
         }
         FailureCode::NotVerified => ReasonCode::NotVerified,
+        // The machine's doing.
+        FailureCode::Counter | FailureCode::Clock => ReasonCode::Interrupted,
         _ => ReasonCode::Crash,
     }
 }

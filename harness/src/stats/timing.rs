@@ -18,10 +18,13 @@ pub struct TimingInput {
     pub clock_hz: Option<f64>,
     /// Cost of the loop around an empty operation, seconds per call, where it was measured.
     pub empty_call_s: Option<f64>,
+    /// Cost of a call that the batches were reckoned with, seconds, where the plan has one.
+    pub cost_s: Option<f64>,
 }
 
 /// Derives the values of a record and the reason of every value that is missing, by the name of the
-/// field. `None` when no attempt counts.
+/// field. `None` when no attempt counts, or one took no time at all by the clock: nothing follows from
+/// such a trial, and a mean over the others would hide it.
 pub fn derive_timing(
     trials: &[Trial],
     input: TimingInput,
@@ -31,7 +34,7 @@ pub fn derive_timing(
         .filter_map(Trial::counted_attempt)
         .filter(|a| a.calls > 0)
         .collect();
-    if counted.is_empty() {
+    if counted.is_empty() || counted.iter().any(|a| a.nanoseconds == 0) {
         return None;
     }
     let mut missing = BTreeMap::new();
@@ -51,7 +54,7 @@ pub fn derive_timing(
         );
     }
     let samples = samples(&counted);
-    let (quantiles, mad_s, tukey) = spread(&samples, &counted, &mut missing);
+    let (quantiles, mad_s, tukey) = spread(&samples, &counted, input.cost_s, &mut missing);
     let stability = input
         .verdicts
         .then(|| stability(&means, &counted, input.clock_hz));
@@ -162,15 +165,18 @@ type Spread = (
     Option<crate::evidence::Tukey>,
 );
 
-fn spread(samples: &[f64], counted: &[&Attempt], missing: &mut BTreeMap<String, Reason>) -> Spread {
+fn spread(
+    samples: &[f64],
+    counted: &[&Attempt],
+    cost_s: Option<f64>,
+    missing: &mut BTreeMap<String, Reason>,
+) -> Spread {
     let ordered = sorted(samples);
     let q = |p: f64| quantile(&ordered, p);
     let (Some(p50), Some(p25), Some(p75)) = (q(0.5), q(0.25), q(0.75)) else {
+        let reason = no_samples(counted, cost_s);
         for field in ["quantiles", "mad_s", "tukey"] {
-            missing.insert(
-                field.to_owned(),
-                Reason::new(ReasonCode::NotRecorded, "no samples were recorded"),
-            );
+            missing.insert(field.to_owned(), reason.clone());
         }
         return (None, None, None);
     };
@@ -189,6 +195,30 @@ fn spread(samples: &[f64], counted: &[&Attempt], missing: &mut BTreeMap<String, 
         mad(samples, p50),
         Some(tukey(samples, p25, p75)),
     )
+}
+
+/// Why no counted attempt has a sample. A batch is as long as a thousand readings (or steps) of the
+/// clock at the cost that was reckoned with, so a whole trial that took less is below the resolution.
+fn no_samples(counted: &[&Attempt], cost_s: Option<f64>) -> Reason {
+    let has_no_batch = |a: &&Attempt| a.batch.is_some_and(|batch| batch > a.calls);
+    let is_below = |a: &&Attempt| {
+        let thousand_reads = a.batch.zip(cost_s).map(|(batch, cost)| batch as f64 * cost);
+        thousand_reads.is_some_and(|span| a.seconds() < span)
+    };
+    if !counted.iter().all(has_no_batch) {
+        return Reason::new(ReasonCode::NotRecorded, "no samples were recorded");
+    }
+    match counted.iter().all(is_below) {
+        true => Reason::new(
+            ReasonCode::BelowResolution,
+            "all calls of a trial together take less than a thousand readings of the clock, which is more \
+             than 0.1% of the mean then; more calls to a trial (max_iterations, iterations) would tell more",
+        ),
+        false => Reason::new(
+            ReasonCode::NotRecorded,
+            "a trial has fewer calls than a batch at the cost that the plan reckons with",
+        ),
+    }
 }
 
 /// Above this spread of the trial means a record is noisy.
@@ -230,9 +260,6 @@ fn stability(means: &[f64], counted: &[&Attempt], clock_hz: Option<f64>) -> Stab
 
 fn impossible_clocks(counted: &[&Attempt], clock_hz: Option<f64>) -> Vec<String> {
     let mut reasons = Vec::new();
-    if counted.iter().any(|a| a.nanoseconds == 0) {
-        reasons.push("a trial took no time at all".to_owned());
-    }
     for attempt in counted {
         let Some(cycles) = attempt.cycles else {
             continue;
@@ -300,6 +327,7 @@ mod tests {
         verdicts: true,
         clock_hz: None,
         empty_call_s: None,
+        cost_s: None,
     };
 
     fn worked_example() -> Vec<Attempt> {
@@ -434,6 +462,36 @@ mod tests {
         let q = derived.quantiles.unwrap();
         assert_eq!((q.p50, q.batch, q.samples), (100e-9, 2, 4));
         assert_eq!(derived.mad_s, Some(25e-9));
+    }
+
+    #[test]
+    fn a_trial_shorter_than_a_thousand_clock_reads_is_below_the_resolution() {
+        // 2 ns a call and 23 ns a reading: batches of 11500 calls.
+        let reckoned = TimingInput {
+            cost_s: Some(2e-9),
+            ..PLAIN
+        };
+        let reason = |calls: u64, nanoseconds: u64, batch: Option<u64>, input| {
+            let mut a = attempt(calls, nanoseconds);
+            a.batch = batch;
+            let (derived, missing) = derive_timing(&trials(&[a]), input).unwrap();
+            assert_eq!((derived.quantiles, derived.tukey), (None, None));
+            missing["quantiles"].code
+        };
+        use ReasonCode::{BelowResolution, NotRecorded};
+        assert_eq!(reason(9, 18, Some(11_500), reckoned), BelowResolution);
+        assert_eq!(reason(9, 22_990, Some(11_500), reckoned), BelowResolution);
+        // The cost was set far too low: the calls take long enough, but make no batch.
+        assert_eq!(reason(9, 23_010, Some(11_500), reckoned), NotRecorded);
+        assert_eq!(reason(9, 18, Some(11_500), PLAIN), NotRecorded);
+        assert_eq!(reason(9, 18, None, reckoned), NotRecorded);
+    }
+
+    #[test]
+    fn a_trial_that_took_no_time_leaves_nothing_to_derive() {
+        let mut attempts = worked_example();
+        attempts[3].nanoseconds = 0;
+        assert_eq!(derive_timing(&trials(&attempts), PLAIN), None);
     }
 
     #[test]

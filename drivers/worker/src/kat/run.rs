@@ -41,6 +41,7 @@ pub fn run(
         keys: Vec::new(),
         flips: None,
         log: vec![
+            machine(),
             format!(
                 "flow {:?}, {planned} of {} vectors",
                 task.flow,
@@ -71,6 +72,17 @@ pub fn run(
         failure = candidate.check_sizes(on).err();
     }
     Ok(run.outcome(planned, records, failure))
+}
+
+/// What the bytes of the vectors were made on: reference code with an endianness or a word size built in
+/// gives other vectors elsewhere. Worker and library share it, or the library would not have been loaded.
+fn machine() -> String {
+    let order = match cfg!(target_endian = "little") {
+        true => "little",
+        false => "big",
+    };
+    let arch = std::env::consts::ARCH;
+    format!("machine {arch}, {order}-endian, {}-bit words", usize::BITS)
 }
 
 struct Run<'a> {

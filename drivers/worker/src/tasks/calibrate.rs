@@ -98,7 +98,11 @@ fn time_calls(clock: &mut impl Clock, mut call: impl FnMut(u64) -> Result<()>) -
     let mut time = |number| -> Result<u64> {
         let start = clock.now();
         call(number)?;
-        Ok(clock.now().saturating_sub(start))
+        let end = clock.now();
+        let backwards =
+            || format!("the clock went from {start} ns back to {end} ns (call {number})");
+        end.checked_sub(start)
+            .ok_or_else(|| WorkerError::Clock(backwards()))
     };
     let first = time(0)?;
     if first >= ENOUGH_NS {
@@ -208,6 +212,23 @@ mod tests {
         assert_eq!(timed(&[50 * MS - 1, 50 * MS]), [50 * MS]);
         assert_eq!(timed(&[40 * MS, 30 * MS, 20 * MS]), [30 * MS, 20 * MS]);
         assert_eq!(timed(&[1; 33]), [1; 32]);
+    }
+
+    #[test]
+    fn a_clock_that_goes_backwards_ends_the_calibration() {
+        struct Back(u64);
+        impl Clock for Back {
+            fn now(&mut self) -> u64 {
+                self.0 -= 1;
+                self.0
+            }
+        }
+        let error = time_calls(&mut Back(9), |_| Ok(())).unwrap_err();
+        assert_eq!(error.code(), protocol::FailureCode::Clock);
+        assert!(
+            error.to_string().contains("from 8 ns back to 7 ns"),
+            "{error}"
+        );
     }
 
     #[test]

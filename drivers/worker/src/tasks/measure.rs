@@ -10,10 +10,15 @@ use crate::timing::{self, CallError, LoopPlan, MonotonicRaw};
 use protocol::{
     MeasureTask, Measured, Operation, Overhead, SourceKind, SourceProbe, Usage, VERIFY_PAIRS,
 };
+use std::ops::RangeInclusive;
 
 /// Slack of BOOTTIME against RAW before the machine is said to have been suspended: 1% (BOOTTIME is
 /// slewed, at most 500 ppm) and 50 ms.
 const SUSPEND_SLACK_NS: u64 = 50_000_000;
+
+/// CPU time of other threads during the timed calls above which the library has run some. Exact but for
+/// the rounding of two clocks.
+const OTHERS_NS: u64 = 1_000;
 
 /// What reads the machine around the loop: opened before the isolation closes the way.
 pub struct Meters {
@@ -36,6 +41,7 @@ pub struct Meters {
 /// What the meters showed at one moment.
 struct Moment {
     usage: Usage,
+    others_ns: RangeInclusive<u64>,
     boottime: u64,
     reading: Option<Reading>,
 }
@@ -218,10 +224,12 @@ impl<'a> Attempt<'a> {
 
     fn moment_before(&mut self) -> Result<Moment> {
         let usage = self.usage()?;
+        let others_ns = process::others_cpu_ns();
         let boottime = timing::read_clock(libc::CLOCK_BOOTTIME);
         let reading = self.reading()?; // last, nearest to the loop
         Ok(Moment {
             usage,
+            others_ns,
             boottime,
             reading,
         })
@@ -233,6 +241,7 @@ impl<'a> Attempt<'a> {
         Ok(Moment {
             reading,
             boottime,
+            others_ns: process::others_cpu_ns(),
             usage: self.usage()?,
         })
     }
@@ -264,12 +273,7 @@ impl<'a> Attempt<'a> {
         let cpu_after = self.cpu()?;
         let boottime_ns = timed.after.boottime.saturating_sub(timed.before.boottime);
         let nanoseconds = timed.settled.nanoseconds;
-        if boottime_ns > nanoseconds + nanoseconds / 100 + SUSPEND_SLACK_NS {
-            return Err(WorkerError::Clock(format!(
-                "the machine was suspended: {boottime_ns} ns of CLOCK_BOOTTIME passed in \
-                 {nanoseconds} ns of CLOCK_MONOTONIC_RAW"
-            )));
-        }
+        must_be_awake(nanoseconds, boottime_ns)?;
         let counted = Counted::between(timed.before.reading, timed.after.reading);
         let source = self.meters.probe.clone();
         let is_cycles = source.kind == SourceKind::Perf;
@@ -302,7 +306,9 @@ impl<'a> Attempt<'a> {
             sizes: self.candidate.sizes(),
             last_signature_bytes: used.signature_bytes,
             boottime_ns,
-            threads: status.threads,
+            threads: status
+                .threads
+                .max(threads_seen(&timed.before, &timed.after)),
         })
     }
 
@@ -341,6 +347,30 @@ impl<'a> Attempt<'a> {
         self.candidate.check_sizes(self.on)?;
         self.cpu()?;
         Ok(measured)
+    }
+}
+
+/// CLOCK_BOOTTIME goes on while a machine sleeps, CLOCK_MONOTONIC_RAW does not.
+fn must_be_awake(nanoseconds: u64, boottime_ns: u64) -> Result<()> {
+    let most = nanoseconds
+        .saturating_add(nanoseconds / 100)
+        .saturating_add(SUSPEND_SLACK_NS);
+    match boottime_ns > most {
+        false => Ok(()),
+        true => Err(WorkerError::Clock(format!(
+            "the machine was suspended: {boottime_ns} ns of CLOCK_BOOTTIME passed in \
+             {nanoseconds} ns of CLOCK_MONOTONIC_RAW"
+        ))),
+    }
+}
+
+/// Threads that ran between two moments, those included that have ended since: 2 stands for any number
+/// above 1.
+fn threads_seen(before: &Moment, after: &Moment) -> u32 {
+    let others = after.others_ns.start();
+    match others.saturating_sub(*before.others_ns.end()) > OTHERS_NS {
+        true => 2,
+        false => 1,
     }
 }
 
@@ -425,6 +455,30 @@ fn after_timing(error: WorkerError) -> WorkerError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_that_slept_during_the_calls_is_found_out() {
+        const S: u64 = 1_000_000_000;
+        assert!(must_be_awake(S, S).is_ok());
+        assert!(must_be_awake(S, S + S / 100 + SUSPEND_SLACK_NS).is_ok());
+        let error = must_be_awake(S, S + S / 100 + SUSPEND_SLACK_NS + 1).unwrap_err();
+        assert_eq!(error.code(), protocol::FailureCode::Clock);
+        assert!(error.to_string().contains("suspended"), "{error}");
+        assert!(must_be_awake(u64::MAX, u64::MAX).is_ok(), "no overflow");
+    }
+
+    #[test]
+    fn only_work_of_other_threads_between_two_moments_counts() {
+        let moment = |low: u64, high: u64| Moment {
+            usage: Usage::default(),
+            others_ns: low..=high,
+            boottime: 0,
+            reading: None,
+        };
+        assert_eq!(threads_seen(&moment(0, 400), &moment(300, 900)), 1);
+        assert_eq!(threads_seen(&moment(0, 400), &moment(1_400, 1_900)), 1);
+        assert_eq!(threads_seen(&moment(0, 400), &moment(1_401, 1_900)), 2);
+    }
 
     #[test]
     fn a_count_that_is_refused_leaves_its_reason_and_no_value() {

@@ -77,6 +77,7 @@
 #define LOCALE 48
 #define VERIFY_LONGER 50        /* takes a longer signature for its beginning */
 #define HANDLES_FAULTS 49       /* takes SIGSEGV for itself */
+#define JOINS_THREAD 51         /* one that works and has ended when the call returns */
 
 #ifndef BEHAVIOUR
 #define BEHAVIOUR CORRECT
@@ -170,6 +171,15 @@ static void *idle(void *argument)
     return argument;
 }
 
+static void *work(void *argument)
+{
+    static volatile unsigned turns;
+
+    for (turns = 0; turns < 100000; turns++) {
+    }
+    return argument;
+}
+
 static void forge(void)
 {
     static const char line[] = "{\"token\":\"\",\"seq\":2,\"event\":\"done\"}\n";
@@ -231,6 +241,13 @@ int sig_keygen(unsigned char *pk, unsigned long long *pk_len, unsigned char *sk,
     }
     if (IS(HANDLES_FAULTS)) {
         signal(SIGSEGV, SIG_IGN);
+    }
+    if (IS(JOINS_THREAD)) {
+        pthread_t thread;
+
+        if (pthread_create(&thread, NULL, work, NULL) != 0 || pthread_join(thread, NULL) != 0) {
+            return -10;
+        }
     }
     if (IS(LEAVES_THREAD)) {
         pthread_t thread;

@@ -52,6 +52,11 @@ fn the_iccs_text_is_what_its_digests_say() {
         panic!("{run:#?}")
     };
     assert_eq!(outcome.failure, None);
+    assert!(
+        outcome.log[0].ends_with(", little-endian, 64-bit words"),
+        "{:?}",
+        outcome.log
+    );
     assert_eq!(outcome.text_bytes, run.extra.len() as u64);
     let text = String::from_utf8(run.extra.clone()).unwrap();
     let records: Vec<&str> = text.split("\n\n").collect();

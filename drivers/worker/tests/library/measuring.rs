@@ -339,6 +339,20 @@ fn a_thread_that_a_library_leaves_running_is_counted() {
     assert_eq!(measure(&toy, task).threads, own_threads() + 2);
 }
 
+#[test]
+fn a_thread_that_has_ended_before_the_call_returns_is_counted_too() {
+    let Some(toy) = toy("JOINS_THREAD") else {
+        return;
+    };
+    let mut task = measure_task(Operation::Keygen);
+    task.iterations = 2;
+    task.warmups = 0;
+    assert_eq!(measure(&toy, task.clone()).threads, 2);
+    // Verifying starts none: what others did before the timed calls is not theirs.
+    task.operation = Operation::Verify;
+    assert_eq!(measure(&toy, task).threads, own_threads());
+}
+
 /// Threads of a worker without those of its library: an emulator has one of its own.
 fn own_threads() -> u32 {
     if crate::drive::is_emulated() {

@@ -39,6 +39,7 @@ pub struct DisturbedText {
     pub min_cpu_per_wall: Option<f64>,
     pub involuntary_switches_per_s: Option<f64>,
     pub steal_percent: Option<f64>,
+    pub sibling_busy_percent: Option<f64>,
 }
 
 /// `[study.message-size]`.
@@ -116,6 +117,11 @@ fn disturbed(plan: &mut Section<'_>) -> DisturbedText {
             "involuntary_switches_per_s = 60",
         )),
         steal_percent: bare(s.number("steal_percent", (true, 0.0, 100.0), "steal_percent = 0.5")),
+        sibling_busy_percent: bare(s.number(
+            "sibling_busy_percent",
+            (true, 0.0, 100.0),
+            "sibling_busy_percent = 10",
+        )),
     };
     s.finish();
     text

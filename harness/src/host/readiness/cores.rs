@@ -174,7 +174,9 @@ pub(super) fn isolation(seen: &Seen, cpu: &CpuFacts) -> Finding {
         word(callbacks)
     );
     match isolated {
-        true => item.ok(value),
+        true => item.ok(format!(
+            "{value}; nothing balances the load there: all threads of a library stay on it"
+        )),
         false => item.bad(value),
     }
 }

@@ -14,13 +14,11 @@ const FAULTS_OF_PLACEMENT: u64 = 16;
 const FAULTS_CHANGED: f64 = 0.10;
 /// Share of the time by which CLOCK_BOOTTIME may be ahead: clock corrections stay far below it.
 const CLOCK_CORRECTION: f64 = 0.001;
-/// Use of a sibling thread above which it takes part of the core, percent.
-const SIBLING_BUSY_PERCENT: f64 = 10.0;
 /// `/proc/stat` counts in ticks of 10 ms (USER_HZ is 100 on all Linux architectures of ours).
 const TICK_S: f64 = 0.01;
 
-/// Flag of a library that ran more than one thread.
-pub const THREADS: &str = "threads";
+/// Least time that a rate is taken over, seconds: a loop may be too short for the clock.
+const LEAST_S: f64 = 1e-9;
 
 /// What was seen around an attempt from outside.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -59,7 +57,7 @@ pub fn flags(measured: &Measured, outside: Outside, normal: Normal) -> Vec<Flag>
             flags.push(flag(name, value, limit));
         }
     };
-    let switches = usage.involuntary_switches as f64 / seconds.max(f64::MIN_POSITIVE);
+    let switches = usage.involuntary_switches as f64 / seconds.max(LEAST_S);
     above(
         "involuntary_switches_per_s",
         switches,
@@ -76,7 +74,7 @@ pub fn flags(measured: &Measured, outside: Outside, normal: Normal) -> Vec<Flag>
         above(
             "sibling_busy_percent",
             share_percent(busy, outside.elapsed),
-            SIBLING_BUSY_PERCENT,
+            limits.sibling_busy_percent,
         );
     }
     above("throttled", outside.throttled.unwrap_or(0) as f64, 0.0);
@@ -98,7 +96,7 @@ pub fn flags(measured: &Measured, outside: Outside, normal: Normal) -> Vec<Flag>
         0.0,
     );
     // What other threads do is not counted, and what they take from the pinned CPU is.
-    above(THREADS, f64::from(measured.threads), 1.0);
+    above(Flag::THREADS, f64::from(measured.threads), 1.0);
     let ahead = measured.boottime_ns.saturating_sub(measured.nanoseconds) as f64 / 1e9;
     above("suspended_s", ahead, seconds * CLOCK_CORRECTION + 0.001);
 
@@ -151,6 +149,7 @@ mod tests {
         min_cpu_per_wall: 0.98,
         involuntary_switches_per_s: 60.0,
         steal_percent: 0.5,
+        sibling_busy_percent: 10.0,
     };
 
     fn normal() -> Normal<'static> {
@@ -207,7 +206,7 @@ mod tests {
             ("page_faults_changed", |m, _| m.usage.minor_faults = 899),
             ("migrations", |m, _| m.cpu_after = 9),
             ("migrations", |m, _| m.usage.migrations = Some(2)),
-            (THREADS, |m, _| m.threads = 2),
+            (Flag::THREADS, |m, _| m.threads = 2),
             ("suspended_s", |m, _| m.boottime_ns = 1_100_000_000),
             ("min_cpu_per_wall", |m, _| m.usage.user_ns = 979_000_000),
             ("min_clock_ratio", |m, _| m.cycles = Some(1_994_000_000)),
@@ -217,6 +216,25 @@ mod tests {
             change(&mut m, &mut o);
             assert_eq!(names(&m, o), [name]);
         }
+    }
+
+    #[test]
+    fn the_limit_of_a_sibling_is_the_plans() {
+        let busy = Outside {
+            sibling_busy: Some(41), // 10.25% of 4 s
+            ..outside()
+        };
+        let limits = Disturbed {
+            sibling_busy_percent: 10.25,
+            ..LIMITS
+        };
+        let lenient = Normal {
+            limits: &limits,
+            ..normal()
+        };
+        assert_eq!(flags(&quiet(), busy, lenient), []);
+        let flag = flags(&quiet(), busy, normal()).remove(0);
+        assert_eq!((flag.value, flag.limit), (10.25, 10.0));
     }
 
     #[test]
@@ -241,6 +259,14 @@ mod tests {
         };
         m.usage.minor_faults = 5000;
         assert_eq!(flags(&m, outside(), unknown), []);
+    }
+
+    #[test]
+    fn a_loop_too_short_for_the_clock_gives_numbers_all_the_same() {
+        let mut m = measured(1, 0);
+        m.usage.involuntary_switches = 1000;
+        let flags = flags(&m, outside(), normal());
+        assert!(flags.iter().all(|flag| flag.value.is_finite()), "{flags:?}");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The timing record from its first line to its last: made empty, and completed attempt by attempt.
 
-use super::{disturb, slots};
+use super::slots;
 use crate::evidence::{
-    self, Attempt, CycleSourceRecord, DerivedTiming, Exit, InputsRecord, PlanSettings, Reason,
-    ReasonCode, SeedRecord, SessionRef, SizesRecord, Status, TimingRecord, Trial,
+    self, Attempt, CycleSourceRecord, DerivedTiming, Exit, Flag, InputsRecord, PlanSettings,
+    Reason, ReasonCode, SeedRecord, SessionRef, SizesRecord, Status, TimingRecord, Trial,
 };
 use crate::stats::{self, TimingInput};
 use protocol::{Measured, SourceKind};
@@ -202,6 +202,7 @@ pub fn derive(record: &mut TimingRecord, rules: &Rules) -> BTreeMap<String, Reas
         verdicts: rules.verdicts,
         clock_hz: rules.clock_hz,
         empty_call_s: overhead.map(|o| o.empty_call_ps as f64 / 1e12),
+        cost_s: record.plan.cost_s,
     };
     let derived = match record.head.status {
         Status::Failed => None,
@@ -232,13 +233,30 @@ pub struct Known<'a> {
     source: SourceKind,
     no_counter: Option<Reason>,
     status: Option<Reason>,
+    timeless: Option<Reason>,
     threads: bool,
+}
+
+/// Why nothing can be derived although an attempt counts: it took no time by the clock.
+fn timeless(record: &TimingRecord) -> Option<Reason> {
+    let mut counted = record.trials.iter().filter_map(Trial::counted_attempt);
+    let attempt = counted.find(|a| a.calls > 0 && a.nanoseconds == 0)?;
+    // A batch is a thousand readings or steps of the clock, whichever takes longer.
+    let floor = attempt.batch.zip(record.plan.cost_s);
+    let floor = floor.map_or(String::new(), |(batch, cost)| {
+        format!(
+            ", which tells no less than {:.0} ns",
+            batch as f64 * cost * 1e6
+        )
+    });
+    let text = format!("{} calls took no time by the clock{floor}", attempt.calls);
+    Some(Reason::new(ReasonCode::BelowResolution, text))
 }
 
 /// Whether the library ran threads of its own in an attempt.
 fn runs_threads(record: &TimingRecord) -> bool {
     let mut attempts = record.trials.iter().flat_map(|trial| &trial.attempts);
-    attempts.any(|a| a.flags.iter().any(|flag| flag.name == disturb::THREADS))
+    attempts.any(|a| a.flags.iter().any(Flag::is_threads))
 }
 
 /// Fields that a counter of core cycles fills.
@@ -263,6 +281,7 @@ impl<'a> Known<'a> {
             source: record.cycle_source.kind,
             no_counter: record.cycle_source.reason.clone(),
             status: record.head.reason.clone(),
+            timeless: timeless(record),
             threads: runs_threads(record),
         }
     }
@@ -276,6 +295,7 @@ impl<'a> Known<'a> {
         let last = pointer.rsplit('/').next()?;
         match last {
             "fixed_iterations" => None,
+            "derived" if self.timeless.is_some() => self.timeless.clone(),
             "migrations" | "steal" => {
                 let text = "the kernel does not tell it here";
                 Some(Reason::new(ReasonCode::NotRecorded, text))
@@ -426,6 +446,23 @@ mod tests {
                 "{field}"
             );
         }
+    }
+
+    #[test]
+    fn calls_that_take_no_time_leave_a_complete_record_with_the_floor_of_the_clock() {
+        let mut record = record(2);
+        record.plan.cost_s = Some(1e-9);
+        good(&mut record, 0, 0);
+        let mut m = measured(4, 0);
+        m.batch = 52_000;
+        let attempt = of_answer(&m);
+        add(&mut record, 1, attempt, Some(&m), &session(0), &RULES);
+        assert_eq!(record.head.status, Status::Complete);
+        assert_eq!(record.derived, None);
+        let reason = &record.head.missing["/derived"];
+        assert_eq!(reason.code, ReasonCode::BelowResolution);
+        let expected = "4 calls took no time by the clock, which tells no less than 52 ns";
+        assert_eq!(reason.text, expected);
     }
 
     #[test]

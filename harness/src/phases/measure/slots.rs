@@ -20,8 +20,7 @@ pub fn counted(attempts: &[Attempt]) -> Option<u32> {
 /// Whether something disturbed an attempt. Threads of the library are flagged, but are its nature: another
 /// attempt would have them too.
 fn is_disturbed(attempt: &Attempt) -> bool {
-    let own = super::disturb::THREADS;
-    attempt.flags.iter().any(|flag| flag.name != own)
+    attempt.flags.iter().any(|flag| !flag.is_threads())
 }
 
 /// Attempts of a slot that the machine spoilt.
@@ -120,7 +119,7 @@ mod tests {
 
     fn threaded() -> Attempt {
         let flags = vec![Flag {
-            name: "threads".into(),
+            name: Flag::THREADS.into(),
             value: 2.0,
             limit: 1.0,
         }];

@@ -144,7 +144,8 @@ fn own_reason(
         |text| (operation == Operation::Keygen).then(|| Reason::new(ReasonCode::NotInPlan, text));
     match pointer {
         "/chunk_bytes" => None,
-        "/library" | "/study" => status.clone(),
+        "/library" => status.clone(),
+        "/study" => known.reason("/derived"),
         "/signature_sha256" => no_message("key generation makes no signature").or(status.clone()),
         "/io/*/*/signature_sha256" => no_message("key generation makes no signature"),
         "/study/throughput_mb_per_s" => no_message("key generation takes no message"),

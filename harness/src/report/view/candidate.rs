@@ -206,11 +206,12 @@ fn origin_text(origin: Origin) -> &'static str {
 }
 
 fn kat(rows: &Rows, notes: &mut Notes) -> Table {
-    let mut table = rows.table(&["build flags", "KAT"]);
+    let mut table = rows.table(&["build flags", "KAT", "published vectors reproduced#"]);
     for identity in &rows.shown {
         let mut cells = rows.head(identity, notes);
         cells.push(flags_cell(rows, identity, notes));
         cells.push(kat_cell(rows, identity, notes));
+        cells.push(vectors_cell(rows, identity, notes));
         table.rows.push(cells);
     }
     table
@@ -242,6 +243,26 @@ fn kat_cell(rows: &Rows, identity: &Identity, notes: &mut Notes) -> Cell {
         Some(detail) => cell.with_note(notes, detail),
         None => cell.with_note(notes, why_null(&evidence.head, "/detail")),
     }
+}
+
+/// How many published vectors the library reproduced: those of the longest stream with the right digest.
+fn vectors_cell(rows: &Rows, identity: &Identity, notes: &mut Notes) -> Cell {
+    let key = (identity.clone(), LibraryKind::Timed);
+    let Some(entry) = rows.dataset.kat.get(&key) else {
+        return Cell::missing(notes, rows.why_not(identity, "kat"));
+    };
+    let evidence = &entry.value;
+    let published = evidence.digests.iter().filter(|d| d.expected.is_some());
+    let equal = published.map(|d| {
+        let records = d.records?;
+        Some(if d.expected == d.found { records } else { 0 })
+    });
+    let Some(equal) = equal.collect::<Option<Vec<u32>>>() else {
+        return Cell::missing(notes, why_null(&evidence.head, "/digests/*/records"));
+    };
+    let none = "nothing is published to compare with (kat_nokat)";
+    let most = equal.into_iter().max().map(|n| n.to_string());
+    Cell::or_missing(most, notes, none)
 }
 
 /// Rows that were not planned or put off, one line per reason and label.

@@ -130,6 +130,7 @@ fn plan_table(plan: &PlanSettings) -> Table {
         min_cpu_per_wall,
         involuntary_switches_per_s,
         steal_percent,
+        sibling_busy_percent,
     } = plan.disturbed;
     add("name", plan.name.clone());
     add(
@@ -169,6 +170,10 @@ fn plan_table(plan: &PlanSettings) -> Table {
     add(
         "disturbed above steal, percent of the attempt",
         steal_percent.to_string(),
+    );
+    add(
+        "disturbed above use of the core's other threads, percent of the attempt",
+        sibling_busy_percent.to_string(),
     );
     table
 }

@@ -5,7 +5,9 @@ use super::common::{source_mean, source_title, sources, why_null, Rows};
 use super::environment::{list, record_cpus};
 use super::figures::FEW_CALLS;
 use crate::dataset::Key;
-use crate::evidence::{Attempt, DerivedTiming, Exit, Flag, Status, TimingRecord, Trial, Verdict};
+use crate::evidence::{
+    Attempt, DerivedTiming, Exit, Flag, ReasonCode, Status, TimingRecord, Trial, Verdict,
+};
 use crate::report::format;
 use crate::report::table::{Cell, Notes, Table};
 use protocol::SourceKind;
@@ -66,11 +68,21 @@ fn mean_cells(record: &TimingRecord, kinds: &[SourceKind], notes: &mut Notes) ->
         .iter()
         .map(|kind| source_cell(record, *kind, notes))
         .collect();
-    cells.push(Cell::text(format::time(derived.mean_s)));
+    let mean = Cell::text(format::time(derived.mean_s));
+    cells.push(match below_resolution(record) {
+        true => mean.with_note(notes, why_null(&record.head, "/derived/quantiles")),
+        false => mean,
+    });
     cells.push(Cell::text(format::general3(derived.ops_per_s)));
     cells.push(Cell::text(format::time(derived.median_trial_s)));
     cells.push(count_cell(record, derived, notes));
     cells
+}
+
+/// Whether a whole trial is too short for the clock.
+fn below_resolution(record: &TimingRecord) -> bool {
+    let reason = record.head.missing.get("/derived/quantiles");
+    reason.is_some_and(|reason| reason.code == ReasonCode::BelowResolution)
 }
 
 /// Mean cycles or ticks, or why there are none.
@@ -227,6 +239,15 @@ fn disturbed_cell(record: &TimingRecord, notes: &mut Notes) -> Cell {
 
 /// A disturbance in words, with its value and its limit.
 fn beyond(flag: &Flag) -> String {
+    if flag.is_threads() {
+        // The kernel cannot spread them: the worker is pinned, and nothing may change its affinity.
+        return format!(
+            "the library ran other threads ({} at worst, the calling one included), all of them on the one CPU \
+             that is measured: the time is that of all, and cycles, which are counted for the calling thread \
+             alone, are not given",
+            format::general3(flag.value)
+        );
+    }
     let side = if flag.value < flag.limit {
         "below"
     } else {
@@ -264,6 +285,9 @@ fn repeated_cell(record: &TimingRecord, notes: &mut Notes) -> Cell {
     cell.with_note(notes, text)
 }
 
+/// Columns of [`calls`] after the operation.
+const CALL_VALUES: usize = 10;
+
 /// The calls of each operation: quantiles and robust spread of the samples.
 pub(super) fn calls(rows: &Rows, notes: &mut Notes) -> Table {
     let mut table = rows.table(&[
@@ -286,7 +310,8 @@ pub(super) fn calls(rows: &Rows, notes: &mut Notes) -> Table {
         let Some(derived) = &record.derived else {
             continue;
         };
-        if derived.quantiles.is_none() {
+        // Where samples were not recorded at all there is nothing to show; a clock that is too coarse is said.
+        if derived.quantiles.is_none() && !below_resolution(record) {
             continue;
         }
         let mut cells = rows.head(&key.0, notes);
@@ -314,13 +339,16 @@ pub(super) fn no_calls(rows: &Rows) -> Option<String> {
 
 fn call_cells(record: &TimingRecord, derived: &DerivedTiming, notes: &mut Notes) -> Vec<Cell> {
     let Some(q) = &derived.quantiles else {
-        return Vec::new();
+        let why = why_null(&record.head, "/derived/quantiles");
+        return (0..CALL_VALUES)
+            .map(|_| Cell::missing(notes, &why))
+            .collect();
     };
     let mut cells: Vec<Cell> = [q.p5, q.p25, q.p50, q.p75, q.p95, q.p99]
         .into_iter()
         .map(|value| Cell::text(format::time(value)))
         .collect();
-    let resolved = derived.mad_s.is_some_and(|mad| mad > 0.0);
+    let resolved = derived.mad_s.is_some_and(|mad| mad > 0.0) && q.p50 > 0.0;
     let relative = |value: f64| {
         if resolved {
             format::share(value / q.p50)

@@ -131,20 +131,20 @@ impl<'d> Pair<'d> {
             compared.verdict = Verdict::NotComparable(reason);
             return compared;
         };
-        compared.ratio = Some(self.mean_ratio(key, metric).unwrap_or(b / a));
+        compared.ratio = Some(self.mean_ratio([key; 2], metric).unwrap_or(b / a));
         compared
     }
 
     /// Ratio of the geometric means of the trials, where both sides have trials.
-    fn mean_ratio(&self, key: &Key, metric: Metric) -> Option<f64> {
-        let mean = |dataset| {
+    fn mean_ratio(&self, [a, b]: [&Key; 2], metric: Metric) -> Option<f64> {
+        let mean = |dataset, key| {
             let logs: Vec<f64> = trial_means(dataset, key, metric)
                 .iter()
                 .map(|&m| libm::log(m))
                 .collect();
             (!logs.is_empty()).then(|| stats::exact_sum(&logs) / logs.len() as f64)
         };
-        Some(libm::exp(mean(self.b)? - mean(self.a)?))
+        Some(libm::exp(mean(self.b, b)? - mean(self.a, a)?))
     }
 
     /// Why a metric of a row cannot be compared, if so.
@@ -241,12 +241,16 @@ impl<'d> Pair<'d> {
             fastest(self.b, identities[1])?,
         ];
         let shown = sides.each_ref().map(|(shown, _)| Some(shown));
+        let keys = sides
+            .each_ref()
+            .map(|(_, side)| (side.identity.clone(), *operation));
+        let ratio = self.mean_ratio(keys.each_ref(), metric);
         Some(FastestRow {
             candidate: candidate.clone(),
             label: label.clone(),
             operation: *operation,
             metric,
-            ratio: sides[1].0.value / sides[0].0.value,
+            ratio: ratio.unwrap_or(sides[1].0.value / sides[0].0.value),
             digits: digits(&shown, metric),
             sides: sides.map(|(_, fastest)| fastest),
         })

@@ -250,6 +250,23 @@ fn the_fastest_codes_stand_side_by_side() {
         assert_eq!(row.ratio, row.sides[1].value / row.sides[0].value);
         assert!((row.ratio - 1.5).abs() < 0.01, "{row:?}");
     }
+    // The same code on both sides has the same ratio as in its own row.
+    let mut b = spec().build();
+    slower(&mut b, 1.3);
+    for attempt in b
+        .timing
+        .values_mut()
+        .flat_map(|e| &mut e.value.trials[0].attempts)
+    {
+        attempt.cycles = attempt.cycles.map(|cycles| cycles * 2);
+    }
+    let other = compared(&a, &b);
+    for fastest in &other.fastest {
+        let identity = &fastest.sides[0].identity;
+        let mut rows = other.rows.iter();
+        let row = rows.find(|row| row.identity == *identity && row.operation == fastest.operation);
+        assert_eq!(Some(fastest.ratio), row.unwrap().cycles.ratio);
+    }
     let mean = &comparison.geometric_means[0];
     assert_eq!(mean.members.len(), 6);
     assert!((mean.ratio - 1.5).abs() < 0.01, "{mean:?}");

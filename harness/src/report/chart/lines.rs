@@ -10,6 +10,8 @@ use plotters::prelude::*;
 
 /// Height of the plot.
 const HEIGHT: i32 = 320;
+/// Between the plot and the texts above and below it: half of the numbers at its left corners.
+const TICK: i32 = 10;
 /// Space at the right: half of the number under the end of the axis.
 const RIGHT: i32 = 44;
 
@@ -58,20 +60,20 @@ pub fn lines(
         .copied()
         .zip(series.iter().map(|line| line.label.as_str()))
         .collect();
-    let top = 8 + legend_height(&legend) + TITLE;
+    let top = 8 + legend_height(&legend) + TITLE + TICK;
     let bottom = top + HEIGHT;
     let widest = up.ticks.iter().map(|tick| width(&tick.text)).max();
     let mut svg = String::new();
     {
-        let size = (WIDTH as u32, (bottom + AXIS) as u32);
+        let size = (WIDTH as u32, (bottom + TICK + AXIS) as u32);
         let canvas = Canvas {
             area: SVGBackend::with_string(&mut svg, size).into_drawing_area(),
             left: 14 + widest.unwrap_or(0).max(LEFT_LEAST),
             right: WIDTH - RIGHT,
         };
-        canvas.rectangle((0, 0), (WIDTH, bottom + AXIS), PAPER);
+        canvas.rectangle((0, 0), (WIDTH, bottom + TICK + AXIS), PAPER);
         canvas.legend(&legend);
-        canvas.axis(&across, top, bottom);
+        canvas.axis(&across, top, bottom + TICK);
         upright(&canvas, &up, top, bottom);
         for (line, &glyph) in series.iter().zip(&glyphs) {
             draw(&canvas, line, glyph, &across, &up, (top, bottom));
@@ -112,7 +114,7 @@ fn upright(canvas: &Canvas, axis: &Axis, top: i32, bottom: i32) {
         let at = (canvas.left - 8, y + TEXT as i32 / 3);
         canvas.text(&tick.text, at, Side::Right, false, SOFT);
     }
-    canvas.text(&axis.title, (0, top - 14), Side::Left, true, INK);
+    canvas.text(&axis.title, (0, top - TICK - 14), Side::Left, true, INK);
 }
 
 fn height(axis: &Axis, value: f64, (top, bottom): (i32, i32)) -> i32 {

@@ -45,6 +45,8 @@ pub struct ComparisonPage {
     pub verdicts: Vec<String>,
     /// Whether any row was tested.
     pub tested: bool,
+    /// Whether any ratio is one of trials.
+    pub trials: bool,
     /// Whether a side is published cells, which have no trials.
     pub aggregate: bool,
     /// Ratios of cycles.
@@ -143,6 +145,8 @@ impl ComparisonPage {
                 .rows
                 .iter()
                 .any(|row| row.cycles.p.is_some() || row.time.p.is_some()),
+            trials: comparison.rows.iter().any(has_ratio)
+                && datasets.iter().all(|d| d.cells.is_none()),
             aggregate: datasets.iter().any(|dataset| dataset.cells.is_some()),
             cycles: maker.ratios(Metric::Cycles),
             no_cycles: no_ratio(comparison, Metric::Cycles),

@@ -89,6 +89,16 @@ pub fn read(dir: &Path, keep: Keep) -> (Option<Evidence>, Vec<Finding>) {
     whole(parsed, dropped.into_inner(), listing.findings)
 }
 
+/// [`read`] of files that are in memory already, by path, for the fuzz targets.
+pub fn read_memory(files: &BTreeMap<String, Vec<u8>>) -> (Option<Evidence>, Vec<Finding>) {
+    let dropped = AtomicU64::new(0);
+    let parsed = files
+        .iter()
+        .map(|(path, bytes)| parse(path, bytes, &|_, _| Ok(()), &dropped))
+        .collect();
+    whole(parsed, dropped.into_inner(), Vec::new())
+}
+
 /// All files together; `findings` are those of the listing.
 fn whole(
     parsed: Vec<Parsed>,

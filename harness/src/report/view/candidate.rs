@@ -5,7 +5,7 @@ use super::common::{evidence_cell, page_name, why_null, Frame, Place, Rows};
 use super::{aggregate, environment, memory, performance, sizes, symmetric};
 use crate::dataset::{Dataset, Entry};
 use crate::evidence::{
-    CandidateInfo, Class, FlagsKind, KatResult, LibraryKind, Origin, CAMPAIGN_FILE,
+    CandidateInfo, Class, FlagsKind, KatEvidence, KatResult, LibraryKind, Origin, CAMPAIGN_FILE,
 };
 use crate::identity::Identity;
 use crate::report::format;
@@ -206,12 +206,21 @@ fn origin_text(origin: Origin) -> &'static str {
 }
 
 fn kat(rows: &Rows, notes: &mut Notes) -> Table {
-    let mut table = rows.table(&["build flags", "KAT", "published vectors reproduced#"]);
+    // A source that does not count its vectors has no such column: it would be empty.
+    let counts = |identity: &&Identity| {
+        let entry = rows.dataset.kat_of(identity);
+        entry.is_some_and(|e| reproduced(&e.value).is_some())
+    };
+    let vectors = rows.shown.iter().any(counts);
+    let columns = ["build flags", "KAT", "published vectors reproduced#"];
+    let mut table = rows.table(&columns[..if vectors { 3 } else { 2 }]);
     for identity in &rows.shown {
         let mut cells = rows.head(identity, notes);
         cells.push(flags_cell(rows, identity, notes));
         cells.push(kat_cell(rows, identity, notes));
-        cells.push(vectors_cell(rows, identity, notes));
+        if vectors {
+            cells.push(vectors_cell(rows, identity, notes));
+        }
         table.rows.push(cells);
     }
     table
@@ -245,20 +254,25 @@ fn kat_cell(rows: &Rows, identity: &Identity, notes: &mut Notes) -> Cell {
     }
 }
 
-/// How many published vectors the library reproduced: those of the longest stream with the right digest.
-fn vectors_cell(rows: &Rows, identity: &Identity, notes: &mut Notes) -> Cell {
-    let key = (identity.clone(), LibraryKind::Timed);
-    let Some(entry) = rows.dataset.kat.get(&key) else {
-        return Cell::missing(notes, rows.why_not(identity, "kat"));
-    };
-    let evidence = &entry.value;
+/// How many published vectors the library reproduced: those of each stream with a published digest.
+/// `None` when the evidence does not say how many a stream holds.
+fn reproduced(evidence: &KatEvidence) -> Option<Vec<u32>> {
     let published = evidence.digests.iter().filter(|d| d.expected.is_some());
     let equal = published.map(|d| {
         let records = d.records?;
         Some(if d.expected == d.found { records } else { 0 })
     });
-    let Some(equal) = equal.collect::<Option<Vec<u32>>>() else {
-        return Cell::missing(notes, why_null(&evidence.head, "/digests/*/records"));
+    equal.collect()
+}
+
+/// The vectors of the longest stream.
+fn vectors_cell(rows: &Rows, identity: &Identity, notes: &mut Notes) -> Cell {
+    let Some(entry) = rows.dataset.kat_of(identity) else {
+        return Cell::missing(notes, rows.why_not(identity, "kat"));
+    };
+    let Some(equal) = reproduced(&entry.value) else {
+        let why = why_null(&entry.value.head, "/digests/*/records");
+        return Cell::missing(notes, why);
     };
     let none = "nothing is published to compare with (kat_nokat)";
     let most = equal.into_iter().max().map(|n| n.to_string());

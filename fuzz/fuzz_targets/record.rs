@@ -53,6 +53,7 @@ fuzz_target!(init: seeds(), |bytes: &[u8]| {
             verdicts: true,
             clock_hz: record.cycle_source.frequency_hz.map(|hz| hz as f64),
             empty_call_s: None,
+            cost_s: None,
         };
         let _ = derive_timing(&record.trials, input);
     }

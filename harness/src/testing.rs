@@ -622,6 +622,7 @@ impl Builder<'_> {
                 signature_bytes: 2420,
             }),
             host_ready: Some(self.spec.fixed_host),
+            stated_disturbed_retries: None,
             trials,
             derived,
         }

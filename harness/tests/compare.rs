@@ -205,7 +205,7 @@ fn few_calls_and_a_failed_kat_are_marked_wherever_a_ratio_is_repeated() {
         "Mean time",
         "The fastest code and build",
         "Cost relative to",
-        "Static image, stack and heap",
+        "Memory of each side",
     ] {
         let table = compared.table(caption);
         let of_label = |row: &&Vec<String>| cells::plain(&row[0]) == label;
@@ -220,7 +220,7 @@ fn few_calls_and_a_failed_kat_are_marked_wherever_a_ratio_is_repeated() {
             let marked = row.iter().filter(|cell| cell.ends_with("(n=21)")).count();
             assert_eq!(
                 marked,
-                if caption.starts_with("Static") { 0 } else { 2 },
+                if caption.starts_with("Memory") { 0 } else { 2 },
                 "{caption}: {row:?}"
             );
         }
@@ -234,6 +234,161 @@ fn few_calls_and_a_failed_kat_are_marked_wherever_a_ratio_is_repeated() {
     let chart = compared.chart.as_ref().unwrap();
     assert_eq!(chart.matches("*\n</text>").count(), 18, "{chart}");
     assert!(compared.page.contains("A star marks fewer than 100 calls"));
+}
+
+/// Every ratio of the published comparison is the quotient of the two cells beside it.
+#[test]
+fn the_ratios_of_the_public_comparison_are_those_of_their_cells() {
+    let page = root().join("reports/compare/x86_1--arm_1.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let value = |cell: &str| -> f64 {
+        let mut words = cell.split(' ');
+        let number: f64 = words.next().unwrap().parse().unwrap();
+        let unit = [
+            ("G", 1e9),
+            ("M", 1e6),
+            ("s", 1.0),
+            ("ms", 1e-3),
+            ("µs", 1e-6),
+        ];
+        let word = words.next().unwrap();
+        number * unit.iter().find(|(name, _)| *name == word).expect(word).1
+    };
+    let mut ratios = 0;
+    for caption in [
+        "Mean core cycles",
+        "Mean time",
+        "The fastest code and build",
+    ] {
+        let tables = cells::tables(&page);
+        let table = tables
+            .iter()
+            .find(|t| t.caption.starts_with(caption))
+            .unwrap();
+        for row in &table.rows {
+            let row = cells::by_title(table, row);
+            let shown = &row["ratio arm_1 / x86_1"];
+            let quotient = value(&row["arm_1"]) / value(&row["x86_1"]);
+            let decimals = shown.split_once('.').unwrap().1.len();
+            assert_eq!(
+                format!("{quotient:.decimals$}"),
+                *shown,
+                "{caption}: {row:?}"
+            );
+            ratios += 1;
+        }
+    }
+    assert_eq!(ratios, 54);
+    assert!(page.contains("Such a ratio is the quotient of the two cells as this page prints them"));
+}
+
+#[test]
+fn the_public_comparison_names_its_methods_and_what_it_did_not_compare() {
+    let page = root().join("reports/compare/x86_1--arm_1.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for text in [
+        "| KAT results | 6 | 6 | 6 |",
+        "Not stated by both sides, and so not compared: KAT texts (SHA-256);",
+        "those of x86_1 are as its published page prints them, which does not say of which processes",
+        "those of arm_1 are the maxima over the timed processes of a row",
+        "Neither side holds evidence of the memory of an operation in isolation.",
+        "What became of the cost of the wrappers in the shares of x86_1 is not known.",
+        "The shares of arm_1 contain what the wrappers cost",
+        "A difference between the two sides may be one of method",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    let tables = cells::tables(&page);
+    let memory = tables
+        .iter()
+        .find(|t| t.caption.starts_with("Memory of each side"))
+        .unwrap();
+    assert_eq!(memory.rows.len(), 18);
+    let row = cells::by_title(memory, &memory.rows[0]);
+    for (title, cell) in [
+        ("static image (bytes) x86_1", "37149"),
+        ("static image (bytes) arm_1", "34236"),
+        ("baseline RSS x86_1", "1724 KiB"),
+        ("baseline RSS arm_1", "1800 KiB"),
+        ("peak RSS x86_1", "2276 KiB"),
+        ("peak RSS arm_1", "1960 KiB"),
+    ] {
+        assert_eq!(row[title], cell, "{title}");
+    }
+}
+
+/// A resident set of the memory phase and one of a timed process are two things.
+#[test]
+fn memory_of_different_methods_is_not_set_side_by_side() {
+    let spec = Synthetic {
+        trials: 7,
+        ..Synthetic::default()
+    };
+    let mut timed = spec.build();
+    timed.memory.clear();
+    let compared = compared(&spec.build(), &timed);
+    let text = "Resident sets are not set side by side: those of a are of the process of the memory phase; \
+                those of b are of the timed process with the highest peak.";
+    assert!(compared.page.contains(text), "{}", compared.page);
+    assert!(compared
+        .page
+        .contains("Only a holds evidence of the memory of an operation in isolation."));
+    let memory = compared.table("Memory of each side");
+    assert!(memory
+        .header
+        .iter()
+        .any(|title| title == "static image (bytes) a"));
+    for title in ["RSS", "in isolation"] {
+        assert!(
+            !memory.header.iter().any(|t| t.contains(title)),
+            "{:?}",
+            memory.header
+        );
+    }
+}
+
+/// What both runs warn of, what only one of them has, and that nothing stands out.
+#[test]
+fn a_comparison_warns_names_what_one_side_lacks_and_says_that_nothing_stands_out() {
+    let unfixed = Synthetic {
+        fixed_host: false,
+        trials: 7,
+        ..Synthetic::default()
+    };
+    let fixed = Synthetic {
+        fixed_host: true,
+        ..unfixed.clone()
+    };
+    let mut b = fixed.build();
+    b.timing
+        .retain(|(identity, _), _| identity.label != "toy10");
+    let compared = compared(&unfixed.build(), &b);
+    let top = compared.page.split("Ratios are").next().unwrap();
+    for warning in [
+        "> - a: Virtual machine (kvm)",
+        "> - a: The host was not fixed",
+    ] {
+        assert!(top.contains(warning), "{top}");
+    }
+    assert!(!top.contains("> - b:"), "{top}");
+    let only = compared.table("Identities that the other side does not have");
+    let alone: Vec<_> = only
+        .rows
+        .iter()
+        .map(|row| (cells::plain(&row[0]), row[1].as_str()))
+        .collect();
+    let expected = ["toy/toy10/avx2/performance", "toy/toy10/clean/reference"];
+    let mut names: Vec<&str> = alone.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, expected);
+    assert!(alone.iter().all(|(_, side)| *side == "a"), "{alone:?}");
+    assert!(
+        compared
+            .page
+            .contains("No row lies further than a factor of 2 from the median ratio."),
+        "{}",
+        compared.page
+    );
 }
 
 #[test]

@@ -12,6 +12,9 @@ fn data(path: &str) -> PathBuf {
     root().join("harness/tests/data").join(path)
 }
 
+/// Disturbed retries: of the record or a process, in the order of the file.
+const RETRIES: [u64; 6] = [3, 1, 2, 0, 0, 0];
+
 /// A campaign folder with the project's configuration, its sources left out.
 fn campaign() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
@@ -163,6 +166,54 @@ fn the_imported_records_carry_every_cell_of_the_public_page() {
         })
         .collect();
     assert_eq!(kat, expected(table, "kat"));
+}
+
+/// The source repeats disturbed processes and keeps their number alone: that is carried, and said.
+#[test]
+fn disturbed_retries_of_the_source_are_carried_and_said() {
+    let home = campaign();
+    let evidence = home.path().join("evidence");
+    with_host_name(&evidence);
+    let record = evidence.join("records/sign-09/dove_classic_128__sign.json");
+    let text = fs::read_to_string(&record).unwrap();
+    assert_eq!(
+        text.matches("\"disturbed_retries\": 0").count(),
+        6,
+        "five processes and their record"
+    );
+    let mut parts = text.split("\"disturbed_retries\": 0").map(str::to_owned);
+    let mut changed = parts.next().unwrap();
+    for (rest, retries) in parts.zip(RETRIES) {
+        changed += &format!("\"disturbed_retries\": {retries}{rest}");
+    }
+    fs::write(&record, changed).unwrap();
+    let output = run(
+        home.path(),
+        &["import", "evidence", "--system", "arm_1", "--current"],
+    );
+    assert!(output.status.success(), "{output:?}");
+    let dataset = Dataset::read(&home.path().join("performance/data/arm_1/public-2026")).unwrap();
+    let records = dataset
+        .timing
+        .values()
+        .map(|entry| entry.value.stated_disturbed_retries);
+    assert_eq!(records.sum::<Option<u64>>(), Some(3));
+    let output = run(home.path(), &["report", "arm_1"]);
+    assert!(output.status.success(), "{output:?}");
+    let read =
+        |page: &str| fs::read_to_string(home.path().join("reports/arm_1").join(page)).unwrap();
+    let page = read("sign-09.md");
+    let said = "The source states 3 disturbed retries; its attempts carry no flags.";
+    assert!(page.contains(said), "{page}");
+    assert!(read("method.md").contains("(not among the attempts, which carry no flags) | 3 |"));
+    let tables = support::cells::tables(&page);
+    let trials = tables
+        .iter()
+        .find(|t| t.caption.starts_with("Agreement"))
+        .unwrap();
+    let sign = support::cells::by_title(trials, &trials.rows[1]);
+    assert_eq!(support::cells::plain(&sign["repeated"]), "3");
+    assert_eq!(support::cells::plain(&sign["disturbed"]), "–");
 }
 
 #[test]

@@ -603,9 +603,289 @@ fn charts_star_what_must_be_kept_in_mind() {
     );
     let page = pages.text("sign-09.md");
     assert!(page.contains("of dove_b_256 (n=15, KAT CRASH)"), "{page}");
-    assert_eq!(page.matches("A star marks fewer than 100 calls").count(), 2);
+    assert_eq!(page.matches("A star marks fewer than 100 calls").count(), 3);
+    assert_eq!(stars("sign-09-trials"), 6, "trials of few calls");
+    let farthest = page
+        .lines()
+        .find(|line| line.starts_with("The counted trial farthest"));
+    let marked = |text: &str| text.contains(" (n=15) ") || text.contains(" (n=15, KAT CRASH) ");
+    assert!(farthest.is_some_and(marked), "{farthest:?}");
     let all = self::pages("no-stars", &Synthetic::default().build());
     assert!(!all.text("sign-09.md").contains("A star marks"));
+}
+
+/// The tables that repeat figures of a record say so where it has few calls.
+#[test]
+fn trials_and_calls_are_marked_where_there_are_few() {
+    let few = Synthetic {
+        calls: 3,
+        ..Synthetic::default()
+    };
+    let page = pages("few", &few.build()).text("sign-09.md");
+    let tables = cells::tables(&page);
+    for caption in [
+        "Agreement of the trials",
+        "Quantiles of the time of one call",
+    ] {
+        let table = tables
+            .iter()
+            .find(|t| t.caption.starts_with(caption))
+            .unwrap();
+        assert_eq!(table.rows.len(), 6, "{caption}");
+        for row in &table.rows {
+            let operation = &cells::by_title(table, row)["operation"];
+            let start = |note: &str| format!("[^{note}]: n=15: fewer than the 100 measurements");
+            let marked = notes_of(operation).any(|note| page.contains(&start(note)));
+            assert!(marked, "{caption}: {row:?}");
+        }
+    }
+    let enough = pages("enough", &Synthetic::default().build()).text("sign-09.md");
+    assert!(!enough.contains("]: n="), "{enough}");
+}
+
+/// Every chart says which way is better, in the chart and in the sentence beside it.
+#[test]
+fn every_chart_says_which_way_is_better() {
+    let pages = pages("better", &Synthetic::default().build());
+    let page = pages.text("toy.md");
+    for (chart, inside, beside) in [
+        ("means", "shorter is better", "Lower is better."),
+        (
+            "trials",
+            "closer together is better",
+            "Trials that lie closer together are better.",
+        ),
+        (
+            "symmetric",
+            "neither end is better",
+            "Neither a larger nor a smaller share is better.",
+        ),
+    ] {
+        let svg = pages.text(&format!("charts/toy-{chart}.svg"));
+        assert!(svg.contains(inside), "{chart}: {svg}");
+        let (_, after) = page
+            .split_once(&format!("](charts/toy-{chart}.svg)"))
+            .expect(chart);
+        let sentence = after.trim_start().lines().next().unwrap();
+        assert!(sentence.contains(beside), "{chart}: {sentence}");
+    }
+}
+
+/// `[report] kind = "self-assessment"`: the pages of a submitter say that they are no independent ones.
+#[test]
+fn a_self_assessment_says_that_it_is_one() {
+    let top = |kind: &str| {
+        let mut dataset = Synthetic::default().build();
+        dataset.campaign.report_kind = kind.to_owned();
+        let page = pages(kind, &dataset).text("sign-09.md");
+        page.split("## 1.").next().unwrap().to_owned()
+    };
+    let own = top("self-assessment");
+    assert!(
+        own.contains("Submitter's self-assessment following the structure"),
+        "{own}"
+    );
+    assert!(own.contains("Not an independent measurement."), "{own}");
+    assert!(!own.contains("Independent measurement"), "{own}");
+    let independent = top("independent");
+    assert!(
+        independent.contains("Independent measurement following"),
+        "{independent}"
+    );
+    assert!(
+        independent.contains("Not a submitter self-assessment."),
+        "{independent}"
+    );
+}
+
+/// What a finished dataset has no evidence of is not going to come.
+#[test]
+fn only_an_unfinished_run_has_something_that_is_not_measured_yet() {
+    let without_phases = || {
+        let spec = Synthetic {
+            all_phases: false,
+            ..Synthetic::default()
+        };
+        spec.build()
+    };
+    let finished = pages("finished", &without_phases()).text("sign-09.md");
+    for text in [
+        "The memory of an operation in isolation was not measured",
+        "The share of symmetric primitives was not measured",
+    ] {
+        assert!(finished.contains(text), "{text}: {finished}");
+    }
+    assert!(!finished.contains("not measured yet"));
+    let mut running = without_phases();
+    running.campaign.ended_utc = None;
+    let running = pages("running", &running).text("sign-09.md");
+    assert_eq!(
+        running
+            .matches("not measured yet: this run is not finished")
+            .count(),
+        2
+    );
+}
+
+/// Zone and language of whoever renders are no part of a page.
+#[test]
+fn pages_are_the_same_in_every_time_zone_and_language() {
+    let folder = tempfile::tempdir().unwrap();
+    testing::write(&Synthetic::default().build(), &folder.path().join("run")).unwrap();
+    let report = |zone: &str, language: &str, more: &[&str]| {
+        let mut command = campaign(folder.path());
+        command.args(["report", "run"]).args(more);
+        command
+            .env("TZ", zone)
+            .env("LC_ALL", language)
+            .env("LANG", language);
+        command
+    };
+    report("UTC", "C", &[]).assert().success();
+    // Those that a machine lacks fall back to C; a zone with its rule in its name needs no file.
+    for (zone, language) in [
+        ("Pacific/Kiritimati", "de_DE.UTF-8"),
+        ("XYZ-13:45", "tr_TR.UTF-8"),
+        ("America/St_Johns", "ar_EG.UTF-8"),
+        ("", "C.UTF-8"),
+    ] {
+        let output = report(zone, language, &["--check"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{zone} {language}: {text}");
+    }
+}
+
+/// The clock of the governor and the one that was measured are two facts.
+#[test]
+fn a_measured_clock_stands_beside_the_one_that_is_set() {
+    let arm = published_page("arm_1/sign-09.md");
+    assert!(arm.contains("| fixed 2.71 GHz (governor performance, minimum = maximum)"));
+    assert!(
+        arm.contains("Measured clock: 2.70 GHz on CPU 2, 2.69 GHz on CPU 3, 2.69 GHz on CPU 7, as the source"),
+        "{arm}"
+    );
+    assert!(arm.contains("Core cycles over time of the timed calls below: 2.69 to 2.70 GHz."));
+    let compared = published_page("compare/x86_1--arm_1.md");
+    let row =
+        "| measured clock | –[^1] | 2.70 GHz on CPU 2, 2.69 GHz on CPU 3, 2.69 GHz on CPU 7 |";
+    assert!(compared.contains(row), "{compared}");
+    assert!(compared.contains(
+        "| core cycles over time of the timed calls | 2.06 to 2.10 GHz | 2.69 to 2.70 GHz |"
+    ));
+    // Where it was measured by this program, how is said.
+    let mut dataset = Synthetic::default().build();
+    for cpu in &mut dataset.environments[0].value.cpus {
+        cpu.measured_clock_hz = Some(2_095_000_000);
+    }
+    let page = pages("clock", &dataset).text("toy.md");
+    assert!(page.contains("by a loop of dependent additions"), "{page}");
+    let descriptions =
+        ["arm_1", "x86_1"].map(|system| published_page(&format!("{system}/index.md")));
+    assert!(descriptions[0].contains("one core at a time, fixed 2.71 GHz"));
+    assert!(!descriptions[1].contains("fixed"), "{}", descriptions[1]);
+}
+
+fn published_page(file: &str) -> String {
+    let page = crate::support::root().join("reports").join(file);
+    std::fs::read_to_string(page).expect(file)
+}
+
+/// What an import does not know is not stated as if it were: disturbances, CPUs, wrappers, processes.
+#[test]
+fn the_published_pages_state_no_more_than_their_sources() {
+    let arm = published_page("arm_1/sign-09.md");
+    for text in [
+        "The source states 0 disturbed retries; its attempts carry no flags.",
+        "CPU is the one that the processes were pinned to; where they ran was not recorded.",
+        "an interval itself needs at least 3",
+        "The memory of an operation in isolation was not measured",
+        "What a wrapper costs was not measured: the shares contain it.",
+    ] {
+        assert!(arm.contains(text), "{text}: {arm}");
+    }
+    for text in ["attempts were disturbed", "really ran on", " yet"] {
+        assert!(!arm.contains(text), "{text}");
+    }
+    let tables = cells::tables(&arm);
+    let trials = tables
+        .iter()
+        .find(|t| t.caption.starts_with("Agreement"))
+        .unwrap();
+    for row in &trials.rows {
+        let row = cells::by_title(trials, row);
+        assert_eq!(cells::plain(&row["disturbed"]), "–");
+        assert_eq!(cells::plain(&row["repeated"]), "0");
+    }
+    let x86 = published_page("x86_1/sign-09.md");
+    for text in [
+        "Baseline and peak are as the published page prints them. It does not say that the two are of one process",
+        "Survey verdict, by the calls that the published page prints: `ICCS-only`.",
+        "Whether the shares contain the cost of the wrappers is not known.",
+    ] {
+        assert!(x86.contains(text), "{text}: {x86}");
+    }
+    let method = published_page("arm_1/method.md");
+    for text in [
+        "| disturbed retries that the source states (not among the attempts, which carry no flags) | 0 |",
+        ": core cycles have no fixed rate (not_recorded)",
+        ": the source does not record it (not_recorded)",
+        "Flow `iccs`: ten vectors",
+        "Mode `strict`: the SHA-256",
+    ] {
+        assert!(method.contains(text), "{text}: {method}");
+    }
+    for page in [&arm, &x86, &method] {
+        assert!(!page.contains("or has no such thing"), "{page}");
+    }
+    for page in [&arm, &x86, &published_page("arm_1/symmetric.md")] {
+        let expanded = page.find("ICCS, the Institute of Commercial Cryptography Standards");
+        // `NICCS`, the site, is another word.
+        let first = page.match_indices("ICCS").map(|(at, _)| at);
+        let first = first.filter(|at| page.as_bytes()[at - 1] != b'N').min();
+        assert!(expanded.is_some(), "{page}");
+        assert_eq!(expanded, first, "expanded where it is first named");
+    }
+}
+
+/// Outside the seed's own table a share of zero is `0%` and a tiny one `<0.1%`; there a note tells.
+#[test]
+fn the_survey_tells_zero_from_tiny() {
+    let survey = published_page("arm_1/symmetric.md");
+    let page = published_page("arm_1/sign-09.md");
+    let rows = |text: &str| {
+        let tables = cells::tables(text);
+        let mut tables = tables.into_iter();
+        let found = tables
+            .find(|t| t.header.contains(&"DRNG".to_owned()))
+            .unwrap();
+        found
+            .rows
+            .iter()
+            .map(|row| cells::by_title(&found, row))
+            .collect::<Vec<_>>()
+    };
+    let both: Vec<_> = rows(&survey).into_iter().zip(rows(&page)).collect();
+    assert_eq!(both.len(), 18);
+    let mut seen = std::collections::BTreeSet::new();
+    for (survey, seed) in both {
+        for title in ["pseudohash/XOF/sm3", "DRNG"] {
+            let seed = &seed[title];
+            let note = notes_of(seed).find_map(|note| {
+                let start = format!("[^{note}]: ");
+                page.lines().find_map(|line| line.strip_prefix(&start))
+            });
+            let printed = cells::plain(seed);
+            let expected = match (printed.as_str(), note) {
+                ("0.0%", Some("a share of exactly zero")) => "0%",
+                ("0.0%", Some("a share above zero and below 0.05%")) => "\\<0.1%",
+                (other, None) => other,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(survey[title], expected);
+            seen.insert(expected.to_owned());
+        }
+    }
+    assert!(seen.contains("0%") && seen.contains("\\<0.1%"), "{seen:?}");
 }
 
 /// A run of some instances: no ranking without rows, and what was left out is said.

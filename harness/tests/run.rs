@@ -1,6 +1,7 @@
 //! Whole campaigns of a small candidate, run by the real program with the real worker: to the end,
 //! a second time, after kills and interruptions, with what a user or a machine can do wrong.
 
+use crate::support::cells;
 use crate::support::lab::{self, check_complete, event, json, Instance, Lab, FINE};
 use crate::support::{have, skip, skip_without_root};
 use nix::sys::signal::Signal;
@@ -79,6 +80,57 @@ fn a_campaign_runs_from_source_to_sealed_evidence_and_pages() {
         .filter(|path| path.to_string_lossy().ends_with("__verify.aa.json"))
         .count();
     assert_eq!(aa, 1);
+}
+
+/// The pages of a fresh run are complete, and every cell of them follows from its evidence.
+#[test]
+fn every_cell_of_a_fresh_runs_pages_follows_from_its_evidence() {
+    let lab = Lab::new(&TWO, "");
+    let own = "[report]\nkind = \"self-assessment\"\n";
+    let config = fs::read_to_string(lab.path("campaign.toml")).unwrap();
+    fs::write(lab.path("campaign.toml"), format!("{own}{config}")).unwrap();
+    lab.campaign(&["run"]).expect(0);
+    let run = lab.run_dir(1);
+    let pages = run.join("pages");
+    for page in ["index", "lab", "summary", "method", "sizes", "symmetric"] {
+        for form in ["md", "html"] {
+            assert!(
+                pages.join(format!("{page}.{form}")).is_file(),
+                "{page}.{form}"
+            );
+        }
+    }
+    let page = fs::read_to_string(pages.join("lab.md")).unwrap();
+    assert!(page.contains("Submitter's self-assessment"), "{page}");
+    for caption in [
+        "The machine and the campaign.",
+        "Result of the known-answer tests",
+        "Cost of one operation.",
+        "Agreement of the trials",
+        "Quantiles of the time of one call",
+        "Static image and resident set.",
+        "Memory of one operation in isolation.",
+        "Sizes in bytes.",
+        "Share of wrapped functions",
+        "Files behind the figures",
+    ] {
+        let tables = cells::tables(&page);
+        let table = tables.iter().find(|t| t.caption.starts_with(caption));
+        assert!(
+            table.is_some_and(|t| !t.rows.is_empty()),
+            "{caption}: {page}"
+        );
+    }
+    for chart in ["means", "trials", "symmetric"] {
+        assert!(
+            pages.join(format!("charts/lab-{chart}.svg")).is_file(),
+            "{chart}"
+        );
+    }
+    let (found, wrong) = cells::recompute(&run, "lab", &page);
+    assert!(wrong.is_empty(), "{wrong:#?}\n{page}");
+    // Of each of the six records at least these 16 columns, whatever the machine counts with.
+    assert!(found >= 6 * 16, "{found} cells");
 }
 
 #[test]

@@ -107,6 +107,9 @@ fn summary(comparison: &Comparison) -> String {
         let instances = agreement.identities;
         text += &format!("  {equal} of {of} equal: {what}, of {instances} instances\n");
     }
+    for kind in comparison.not_compared() {
+        text += &format!("  not compared: {}\n", kind.text());
+    }
     for finding in &comparison.findings {
         text += &format!(
             "  disagreement: {} {}: {} and {}\n",

@@ -6,6 +6,7 @@ use super::Row;
 use crate::dataset::Dataset;
 use crate::evidence::{KatEvidence, ProfileEvidence};
 use crate::identity::Identity;
+use crate::report::format::MISSING;
 use crate::report::view::figures::printed;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,8 +43,10 @@ pub struct Agreement {
 pub enum Kind {
     /// Bytes of keys and signatures.
     Sizes,
-    /// Results and digests of known answers.
-    Kat,
+    /// Results of known answers.
+    KatResults,
+    /// Digests of the texts of known answers.
+    KatDigests,
     /// Keys and signatures of the first trial.
     Outputs,
     /// Calls of wrapped functions, by operation and key.
@@ -51,11 +54,21 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 5] = [
+        Kind::Sizes,
+        Kind::KatResults,
+        Kind::KatDigests,
+        Kind::Outputs,
+        Kind::Calls,
+    ];
+
     /// The word on pages.
     pub fn text(self) -> &'static str {
         match self {
             Kind::Sizes => "sizes of keys and signatures",
-            Kind::Kat => "KAT results and digests",
+            Kind::KatResults => "KAT results",
+            Kind::KatDigests => "KAT texts (SHA-256)",
             Kind::Outputs => "first keys and signatures (SHA-256)",
             Kind::Calls => "calls of hash functions and DRNG, by operation and key",
         }
@@ -173,25 +186,28 @@ fn calls(profile: &ProfileEvidence) -> Vec<String> {
 }
 
 fn add_kat(facts: &mut Facts, kat: &KatEvidence) {
-    let result = (Kind::Kat, "KAT result".to_owned());
+    let result = (Kind::KatResults, "KAT result".to_owned());
     facts.insert(result, kat.result.word().to_owned());
     for digest in &kat.digests {
         if let Some(found) = &digest.found {
             let what = format!("KAT digest {} {}", kat.flow, digest.mode);
-            facts.insert((Kind::Kat, what), found.clone());
+            facts.insert((Kind::KatDigests, what), found.clone());
         }
     }
 }
 
-/// Sizes and KAT results of published cells.
+/// Sizes and KAT results of published cells. A nominal size or a maximum (`≈666`, `4627 (maximum)`) is
+/// not what another page may state exactly of the same signature: it is held against nothing.
 fn add_cells(facts: &mut Facts, dataset: &Dataset, identity: &Identity) {
     for (kind, section, title, what) in [
         (Kind::Sizes, "sizes", "public key", "public key (bytes)"),
         (Kind::Sizes, "sizes", "secret key", "secret key (bytes)"),
         (Kind::Sizes, "sizes", "signature", "signature (bytes)"),
-        (Kind::Kat, "kat", "KAT", "KAT result"),
+        (Kind::KatResults, "kat", "KAT", "KAT result"),
     ] {
-        if let Some(text) = printed(dataset, identity, section, title) {
+        let text = printed(dataset, identity, section, title);
+        let exact = |text: &&str| kind != Kind::Sizes || text.parse::<u64>().is_ok();
+        if let Some(text) = text.filter(exact).filter(|text| *text != MISSING) {
             facts.insert((kind, what.to_owned()), text.to_owned());
         }
     }

@@ -7,12 +7,13 @@ mod findings;
 mod pair;
 mod verdict;
 
-pub use findings::{Agreement, Finding};
+pub use findings::{Agreement, Finding, Kind};
 pub use verdict::{NotTested, Verdict};
 
 use crate::dataset::{Dataset, Key};
 use crate::evidence::{Class, Origin};
 use crate::identity::Identity;
+use crate::report::view::memory::Resident;
 use crate::stats::Welch;
 use pair::Pair;
 use protocol::{Operation, SourceKind};
@@ -40,7 +41,8 @@ pub struct Comparison {
     pub geometric_means: Vec<GeometricMean>,
     /// What must agree and does not.
     pub findings: Vec<Finding>,
-    /// What must agree, by kind: how much of it both sides have, and how much of that is equal.
+    /// What must agree, by kind: how much of it both sides have, and how much of that is equal. A kind
+    /// that is not here was not compared: no side states it exactly, or only one does.
     pub agreement: Vec<Agreement>,
     /// Identities that only one of them has.
     pub only_in_one: Vec<OnlyInOne>,
@@ -114,18 +116,30 @@ pub struct Row {
     pub verdict: Verdict,
     /// Ratio to the reference instance on the same system, by the metric of the row.
     pub to_reference: [Option<f64>; 2],
-    /// Worst memory of the operation in isolation (static, stack, heap), bytes.
-    pub memory_bytes: [Option<u64>; 2],
+    /// Memory of A and B.
+    pub memory: [Memory; 2],
     /// Share of wrapped hash functions.
     pub symmetric_share: [Option<f64>; 2],
     /// The same as tables print it.
     pub symmetric_texts: [Option<String>; 2],
 }
 
+/// Memory of a row on one side, as far as that side states it. Each figure is of a method of its own
+/// and is compared with its like only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// Sum of the loaded ELF segments of the timed library.
+    pub static_bytes: Option<u64>,
+    /// Resident set of a process, and of which.
+    pub resident: Option<Resident>,
+    /// Worst memory of the operation in isolation: static image, stack, heap.
+    pub isolated_bytes: Option<u64>,
+}
+
 /// One metric of a row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
-    /// Values of A and B, base units.
+    /// Values of A and B, base units; where a side is published cells, both are what the cells print.
     pub values: [Option<f64>; 2],
     /// The same as tables print them.
     pub texts: [Option<String>; 2],
@@ -208,6 +222,14 @@ impl Comparison {
     pub fn found_anything(&self) -> bool {
         let slower = self.rows.iter().any(|row| row.verdict == Verdict::Slower);
         !self.findings.is_empty() || (self.same_system && slower)
+    }
+}
+
+impl Comparison {
+    /// Kinds of what must agree that were not compared, because they are not stated by both sides.
+    pub fn not_compared(&self) -> impl Iterator<Item = Kind> + '_ {
+        let compared = |kind: &Kind| self.agreement.iter().any(|a| a.what == *kind);
+        Kind::ALL.into_iter().filter(move |kind| !compared(kind))
     }
 }
 

@@ -1,11 +1,15 @@
 //! Two datasets side by side: values, trial means, and what may be compared at all.
 
 use super::verdict::{NotTested, Verdict};
-use super::{is_cycles, keys, metric_of, Compared, Fastest, FastestRow, Metric, NoiseFloor, Row};
+use super::{
+    is_cycles, keys, metric_of, Compared, Fastest, FastestRow, Memory, Metric, NoiseFloor, Row,
+};
 use crate::dataset::{Dataset, Key};
 use crate::evidence::{Class, EnvironmentFile, Origin, TimingRecord, Trial};
 use crate::identity::Identity;
+use crate::import::cells;
 use crate::report::view::figures::{Figures, Share, Shown};
+use crate::report::view::memory::{resident_of, static_bytes};
 use crate::stats::{self, Welch};
 use protocol::Operation;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,29 +26,10 @@ pub(super) struct Pair<'d> {
 }
 
 /// Digits of a ratio: as many as the printed cells of both sides carry, where one of them is nothing
-/// but a printed cell. Times are printed with three digits, without their trailing zeros.
-fn digits(shown: &[Option<&Shown>; 2], metric: Metric) -> u32 {
-    const TIME_DIGITS: u32 = 3;
-    if shown.iter().flatten().all(|s| s.digits.is_none()) {
-        return RECORD_DIGITS;
-    }
-    let of = |s: &Shown| match (s.digits, metric) {
-        (Some(digits), _) => digits,
-        (None, Metric::Time) => TIME_DIGITS,
-        (None, Metric::Cycles) => significant_digits(&s.text),
-    };
-    shown
-        .iter()
-        .flatten()
-        .map(|s| of(s))
-        .min()
-        .unwrap_or(RECORD_DIGITS)
-}
-
-/// Digits of a printed number, without leading zeros.
-fn significant_digits(text: &str) -> u32 {
-    let digits = text.chars().filter(char::is_ascii_digit);
-    digits.skip_while(|digit| *digit == '0').count() as u32
+/// but a printed cell.
+fn digits(shown: &[Option<Shown>; 2]) -> u32 {
+    let carried = shown.iter().flatten().filter_map(|shown| shown.digits);
+    carried.min().unwrap_or(RECORD_DIGITS)
 }
 
 /// Headline figures of a key.
@@ -86,7 +71,7 @@ impl<'d> Pair<'d> {
                 self.to_reference(self.a, &figures[0], key.1, metric),
                 self.to_reference(self.b, &figures[1], key.1, metric),
             ],
-            memory_bytes: [memory(self.a, key), memory(self.b, key)],
+            memory: [memory(self.a, key), memory(self.b, key)],
             symmetric_share: figures.each_ref().map(|f| match &f.share {
                 Share::Known(share) => Some(share.value),
                 _ => None,
@@ -106,12 +91,13 @@ impl<'d> Pair<'d> {
         figures: &[Figures; 2],
         origins: [Origin; 2],
     ) -> Compared {
-        let shown = figures.each_ref().map(|f| value(f, metric));
+        let shown = figures.each_ref().map(|f| value(f, metric).cloned());
+        let shown = self.alike(shown, metric);
         let mut compared = Compared {
-            values: shown.map(|s| s.map(|s| s.value)),
-            texts: shown.map(|s| s.map(|s| s.text.clone())),
+            values: shown.each_ref().map(|s| s.as_ref().map(|s| s.value)),
+            texts: shown.each_ref().map(|s| s.as_ref().map(|s| s.text.clone())),
             ratio: None,
-            digits: digits(&shown, metric),
+            digits: digits(&shown),
             interval: None,
             p: None,
             p_holm: None,
@@ -133,6 +119,16 @@ impl<'d> Pair<'d> {
         };
         compared.ratio = Some(self.mean_ratio([key; 2], metric).unwrap_or(b / a));
         compared
+    }
+
+    /// Both values as printed cells, where a side is nothing else: their ratio is the quotient of what
+    /// stands on the page, which a reader can form again. A mean of all digits over a rounded cell would
+    /// be no better known, and contradict the two cells beside it.
+    fn alike(&self, shown: [Option<Shown>; 2], metric: Metric) -> [Option<Shown>; 2] {
+        if self.a.cells.is_none() && self.b.cells.is_none() {
+            return shown;
+        }
+        shown.map(|shown| shown.map(|shown| as_printed(shown, metric)))
     }
 
     /// Ratio of the geometric means of the trials, where both sides have trials.
@@ -240,19 +236,23 @@ impl<'d> Pair<'d> {
             fastest(self.a, identities[0])?,
             fastest(self.b, identities[1])?,
         ];
-        let shown = sides.each_ref().map(|(shown, _)| Some(shown));
         let keys = sides
             .each_ref()
             .map(|(_, side)| (side.identity.clone(), *operation));
         let ratio = self.mean_ratio(keys.each_ref(), metric);
+        let [(a, mut side_a), (b, mut side_b)] = sides;
+        let shown = self.alike([Some(a), Some(b)], metric);
+        for (side, shown) in [&mut side_a, &mut side_b].into_iter().zip(&shown) {
+            side.value = shown.as_ref().map_or(side.value, |shown| shown.value);
+        }
         Some(FastestRow {
             candidate: candidate.clone(),
             label: label.clone(),
             operation: *operation,
             metric,
-            ratio: ratio.unwrap_or(sides[1].0.value / sides[0].0.value),
-            digits: digits(&shown, metric),
-            sides: sides.map(|(_, fastest)| fastest),
+            ratio: ratio.unwrap_or(side_b.value / side_a.value),
+            digits: digits(&shown),
+            sides: [side_a, side_b],
         })
     }
 
@@ -326,9 +326,30 @@ fn value(figures: &Figures, metric: Metric) -> Option<&Shown> {
     }
 }
 
-fn memory(dataset: &Dataset, key: &Key) -> Option<u64> {
-    let derived = dataset.memory.get(key)?.value.derived.as_ref()?;
-    Some(derived.guide_total_bytes)
+/// A figure of a record as its cell prints it.
+fn as_printed(shown: Shown, metric: Metric) -> Shown {
+    let title = match metric {
+        Metric::Cycles => "mean cycles",
+        Metric::Time => "mean time",
+    };
+    match cells::quantity("performance", title, &shown.text) {
+        Some(printed) if shown.digits.is_none() => Shown {
+            value: printed.value,
+            digits: Some(printed.digits),
+            ..shown
+        },
+        _ => shown,
+    }
+}
+
+fn memory(dataset: &Dataset, key: &Key) -> Memory {
+    let isolated = dataset.memory.get(key);
+    let isolated = isolated.and_then(|entry| entry.value.derived.as_ref());
+    Memory {
+        static_bytes: static_bytes(dataset, key),
+        resident: resident_of(dataset, key),
+        isolated_bytes: isolated.map(|derived| derived.guide_total_bytes),
+    }
 }
 
 fn origin(dataset: &Dataset, key: &Key) -> Origin {

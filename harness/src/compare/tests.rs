@@ -1,6 +1,7 @@
 use super::*;
 use crate::evidence::{PlanSettings, Trial};
 use crate::testing::Synthetic;
+use std::path::Path;
 
 fn spec() -> Synthetic {
     Synthetic {
@@ -215,6 +216,95 @@ fn disagreements_are_findings() {
     assert_eq!(finding.what, "calls of keygen, key 2 (fresh inputs)");
     let texts = [&finding.a, &finding.b].map(String::as_str);
     assert_eq!(texts, ["drng 1, pseudoXOF 140", "drng 1, pseudoXOF 141"]);
+}
+
+/// The two published datasets of the repository: cells of x86_1, and imported records of arm_1.
+fn published() -> [Dataset; 2] {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../performance/data");
+    ["x86_1", "arm_1"].map(|system| Dataset::read(&data.join(system).join("public-2026")).unwrap())
+}
+
+/// Changes the text of a size of a published page.
+fn print_signature(dataset: &mut Dataset, text: &str) {
+    let cells = &mut dataset.cells.as_mut().unwrap().value;
+    let sizes = cells
+        .tables
+        .iter_mut()
+        .find(|t| t.section == "sizes")
+        .unwrap();
+    let column = sizes.column("signature").unwrap();
+    sizes.rows[0][column].text = text.to_owned();
+}
+
+#[test]
+fn only_exact_sizes_are_held_against_each_other() {
+    let [mut a, b] = published();
+    let sizes = |a: &Dataset| {
+        let comparison = compared(a, &b);
+        let sizes = comparison.agreement.iter().find(|a| a.what == Kind::Sizes);
+        (sizes.unwrap().facts, comparison.findings)
+    };
+    assert_eq!(sizes(&a), (18, vec![]));
+    for nominal in ["≈666", "≈ 666", "4627 (maximum)", "–"] {
+        print_signature(&mut a, nominal);
+        assert_eq!(sizes(&a), (17, vec![]), "{nominal}");
+    }
+    print_signature(&mut a, "137");
+    let (facts, findings) = sizes(&a);
+    assert_eq!((facts, findings.len()), (18, 1));
+    let [finding] = &findings[..] else {
+        panic!("{findings:?}")
+    };
+    assert_eq!([&finding.a, &finding.b].map(String::as_str), ["137", "136"]);
+}
+
+#[test]
+fn what_was_not_compared_is_named() {
+    let [a, b] = published();
+    let missing: Vec<Kind> = compared(&a, &b).not_compared().collect();
+    assert_eq!(missing, [Kind::KatDigests, Kind::Outputs, Kind::Calls]);
+    let all = compared(&spec().build(), &spec().build());
+    assert_eq!(all.agreement[1].what, Kind::KatResults);
+    assert_eq!(all.agreement[2].what, Kind::KatDigests);
+}
+
+/// A ratio with a published cell is the quotient of the two cells that a page shows.
+#[test]
+fn a_ratio_with_published_cells_is_the_quotient_of_what_is_printed() {
+    let [a, b] = published();
+    let comparison = compared(&a, &b);
+    assert_eq!(comparison.rows.len(), 18);
+    for row in &comparison.rows {
+        for metric in Metric::ALL {
+            let of = row.of(metric);
+            let [a, b] = of.values.map(Option::unwrap);
+            assert_eq!(of.ratio, Some(b / a), "{}", row.identity);
+        }
+    }
+    let is_keygen = |row: &&Row| row.identity.label == "dove_pkc_skc_256";
+    let row = comparison.rows.iter().find(is_keygen).unwrap();
+    assert_eq!(row.cycles.values, [Some(2.02e9), Some(1.86e9)]);
+    assert_eq!(row.cycles.digits, 3);
+    let fastest = comparison
+        .fastest
+        .iter()
+        .find(|row| row.label == "dove_pkc_skc_256");
+    assert_eq!(fastest.unwrap().ratio, 1.86e9 / 2.02e9);
+}
+
+#[test]
+fn memory_of_published_cells_is_what_they_print() {
+    let [a, b] = published();
+    let [printed, imported] = compared(&a, &b).rows[0].memory;
+    assert_eq!(printed.static_bytes, Some(37149));
+    assert_eq!(imported.static_bytes, Some(34236));
+    let [printed, imported] = [printed, imported].map(|memory| memory.resident.unwrap());
+    assert_eq!(printed.peak_bytes, Some(2276 * 1024));
+    assert_eq!(imported.peak_bytes.map(|bytes| bytes / 1024), Some(1960));
+    assert!(printed.method.is_like(imported.method));
+    let own = compared(&spec().build(), &spec().build()).rows[0].memory[0];
+    assert!(!own.resident.unwrap().method.is_like(printed.method));
+    assert!(own.isolated_bytes.is_some());
 }
 
 /// Other plans use another number of keys.

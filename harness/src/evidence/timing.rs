@@ -31,6 +31,10 @@ pub struct TimingRecord {
     pub sizes: Option<SizesRecord>,
     /// Whether the host was ready by its checks.
     pub host_ready: Option<bool>,
+    /// In an import: how often its source says that it repeated a disturbed process. What it repeated it
+    /// did not keep, and the attempts here carry no flags.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated_disturbed_retries: Option<u64>,
     /// One per planned slot.
     pub trials: Vec<Trial>,
     /// Values that follow from the counted attempts.

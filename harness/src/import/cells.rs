@@ -233,7 +233,7 @@ fn cell(section: &str, header: &str, text: &str) -> Cell {
 }
 
 /// What a printed cell says as a number.
-fn quantity(section: &str, header: &str, text: &str) -> Option<Quantity> {
+pub(crate) fn quantity(section: &str, header: &str, text: &str) -> Option<Quantity> {
     let unit = match (section, header) {
         ("performance", "mean cycles") => "cycles",
         ("performance", "mean TSC ticks" | "mean CNTVCT ticks") => "ticks",

@@ -116,13 +116,31 @@ impl Maker {
 
 /// A file as we write it, every null with its reason.
 fn file<T: Explained>(path: &str, mut value: T) -> Result<DerivedFile, ImportError> {
-    explain_by(&mut value, |_| {
-        Reason::new(
-            ReasonCode::NotRecorded,
-            "the source does not record it, or has no such thing",
-        )
+    explain_by(&mut value, |key| {
+        Reason::new(ReasonCode::NotRecorded, lacking(key))
     });
     plain(path, &value)
+}
+
+/// Why a key is null, by what it is: what the public campaign has no such thing for, or what it had and
+/// did not write down.
+fn lacking(key: &str) -> &'static str {
+    match key {
+        "frequency_hz" => "core cycles have no fixed rate",
+        "ticks" | "mean_ticks" | "median_trial_ticks" | "min_trial_ticks" | "max_trial_ticks" => {
+            "the source times with cycles and seconds, not with ticks"
+        }
+        "self_test" | "host_token" | "flips" | "study" | "only" | "fixed_iterations"
+        | "rejected_draws" => "the tool of the source has no such thing",
+        "intel_pstate_no_turbo" | "cpufreq_boost" | "smt_control" | "machine" => {
+            "the source states null: the machine did not tell"
+        }
+        "wrapper_cost_ticks" | "wrapper_inside_milliticks" | "wrapper_around_milliticks" => {
+            "the source did not measure what a wrapper costs"
+        }
+        "samples" | "batch" => "the source keeps totals of its trials, not single calls",
+        _ => "the source does not record it",
+    }
 }
 
 pub(super) fn plain<T: Serialize>(path: &str, value: &T) -> Result<DerivedFile, ImportError> {
@@ -524,6 +542,7 @@ fn record(
             signature_bytes: source.sizes.signature_bytes,
         }),
         host_ready: host_ready(&evidence.campaign.host_checks, source),
+        stated_disturbed_retries: Some(source.disturbed_retries),
         trials,
         derived,
     };
@@ -623,10 +642,10 @@ fn captured(text: &str) -> Captured {
 }
 
 /// Reported name of the generator of random numbers.
-const DRNG: &str = "drng";
+pub(crate) const DRNG: &str = "drng";
 
 /// Helper functions of the programme, by their reported names.
-const HELPERS: [&str; 4] = [DRNG, "pseudoXOF", "pseudohash", "sm3hash"];
+pub(crate) const HELPERS: [&str; 4] = [DRNG, "pseudoXOF", "pseudohash", "sm3hash"];
 
 fn profile(
     evidence: &Evidence,

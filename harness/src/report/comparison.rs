@@ -39,7 +39,7 @@ pub fn render_comparison(
     Ok(files)
 }
 
-const COLUMNS: [&str; 26] = [
+const COLUMNS: [&str; 34] = [
     "candidate",
     "label",
     "code",
@@ -62,8 +62,16 @@ const COLUMNS: [&str; 26] = [
     "verdict",
     "to_reference_a",
     "to_reference_b",
-    "memory_bytes_a",
-    "memory_bytes_b",
+    "static_bytes_a",
+    "static_bytes_b",
+    "resident_of_a",
+    "resident_of_b",
+    "baseline_rss_bytes_a",
+    "baseline_rss_bytes_b",
+    "peak_rss_bytes_a",
+    "peak_rss_bytes_b",
+    "isolated_bytes_a",
+    "isolated_bytes_b",
     "symmetric_share_a",
     "symmetric_share_b",
 ];
@@ -121,7 +129,12 @@ fn line(row: &Row, metric: Metric) -> Vec<String> {
         row.to_reference
             .map(|ratio| or_empty(ratio.filter(|_| of_row))),
     );
-    line.extend(row.memory_bytes.map(or_empty));
+    line.extend(row.memory.map(|m| or_empty(m.static_bytes)));
+    let resident = row.memory.map(|memory| memory.resident);
+    line.extend(resident.map(|r| or_empty(r.map(|r| r.method.text()))));
+    line.extend(resident.map(|r| or_empty(r.and_then(|r| r.baseline_bytes))));
+    line.extend(resident.map(|r| or_empty(r.and_then(|r| r.peak_bytes))));
+    line.extend(row.memory.map(|m| or_empty(m.isolated_bytes)));
     line.extend(row.symmetric_share.map(or_empty));
     line
 }

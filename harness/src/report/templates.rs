@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The built-in templates: name and text.
-pub const BUILT_IN: [(&str, &str); 19] = [
+pub const BUILT_IN: [(&str, &str); 20] = [
     (
         "candidate.md",
         include_str!("../../../templates/candidate.md"),
@@ -35,6 +35,7 @@ pub const BUILT_IN: [(&str, &str); 19] = [
         "study-message-size.md",
         include_str!("../../../templates/study-message-size.md"),
     ),
+    ("iccs.md", include_str!("../../../templates/iccs.md")),
     ("crumbs.md", include_str!("../../../templates/crumbs.md")),
     ("top.md", include_str!("../../../templates/top.md")),
     (

@@ -210,6 +210,7 @@ pub fn new_record(
         cpu: None,
         sizes: None,
         host_ready: Some(context.host_ready),
+        stated_disturbed_retries: None,
         derived: None,
     }
 }

@@ -355,6 +355,7 @@ pub(crate) mod tests {
             cpu: None,
             sizes: None,
             host_ready: None,
+            stated_disturbed_retries: None,
             trials: super::record::empty_trials(trials),
             derived: None,
         }

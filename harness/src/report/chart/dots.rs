@@ -1,7 +1,7 @@
 //! Trials as dots: each row shows how far its trials lie from their median, with the interval of the
 //! mean. Nothing is left out: what lies beyond the axis stands at its end, with its value.
 
-use super::{chart, Axis, Canvas, Glyph, Group, Side, BLUE, ORANGE, SOFT};
+use super::{chart, starred, Axis, Canvas, Glyph, Group, Side, BLUE, ORANGE, SOFT};
 
 /// The trials of one row.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +12,8 @@ pub struct DotRow {
     pub interval: Option<(f64, f64)>,
     /// Attempts.
     pub marks: Vec<Mark>,
+    /// What must be kept in mind of it: a star stands behind the label.
+    pub care: Option<String>,
 }
 
 /// One attempt.
@@ -40,7 +42,7 @@ pub fn dots(groups: &[Group<DotRow>]) -> String {
     let axis = Axis::linear(-reach, reach, 0.0, title, percent);
     chart(
         groups,
-        |row| &row.label,
+        |row| starred(&row.label, row.care.as_deref()),
         &axis,
         &[
             (Glyph::Dot(BLUE), "counted trial"),
@@ -120,6 +122,7 @@ mod tests {
                     mark(0.02, true, true),
                     mark(3.0, false, true),
                 ],
+                care: Some("n=15".into()),
             }],
         }];
         let svg = dots(&groups);
@@ -139,6 +142,7 @@ mod tests {
         );
         assert_eq!(svg.matches("<polygon").count(), 2);
         assert!(svg.contains("to +300%"), "{svg}");
+        assert!(svg.contains("\nx*\n"), "few calls: {svg}");
     }
 
     #[test]

@@ -51,7 +51,8 @@ pub fn lines(
         }
         Scale::Percent => {
             let most = all().map(|(_, y)| y).fold(100.0, f64::max);
-            Axis::linear(0.0, most * 1.1, 100.0, unit.to_owned(), text)
+            let title = format!("{unit}; neither end is better");
+            Axis::linear(0.0, most * 1.1, 100.0, title, text)
         }
     };
     let glyphs: Vec<Glyph> = (0..series.len()).map(glyph).collect();

@@ -95,7 +95,7 @@ struct Canvas<'a> {
 /// Draws a chart of rows in groups: `draw` gets each row with the middle of its line. Returns SVG.
 fn chart<R>(
     groups: &[Group<R>],
-    label: impl Fn(&R) -> &str,
+    label: impl Fn(&R) -> String,
     axis: &Axis,
     legend: &[(Glyph, &str)],
     draw: impl Fn(&Canvas, &R, i32),
@@ -103,7 +103,7 @@ fn chart<R>(
     let widest = groups
         .iter()
         .flat_map(|group| &group.rows)
-        .map(|row| width(&cut(label(row))))
+        .map(|row| width(&cut(&label(row))))
         .max()
         .unwrap_or(0);
     let top = 8 + legend_height(legend);
@@ -126,7 +126,7 @@ fn chart<R>(
             y += TITLE;
             for row in &group.rows {
                 let middle = y + ROW / 2;
-                let name = cut(label(row));
+                let name = cut(&label(row));
                 canvas.text(
                     &name,
                     (canvas.left - GAP, middle + 7),

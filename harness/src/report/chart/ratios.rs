@@ -32,7 +32,7 @@ pub fn ratios(groups: &[Group<RatioRow>], naming: &str, short: &str) -> String {
     let axis = Axis::ratios(ends, title.to_owned());
     chart(
         groups,
-        |row| &row.label,
+        |row| row.label.clone(),
         &axis,
         &[],
         |canvas, row, y| {
@@ -49,6 +49,29 @@ pub fn ratios(groups: &[Group<RatioRow>], naming: &str, short: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Lines of the ink of a whisker: the interval, and each end that is on the axis.
+    fn whiskers(interval: Option<(f64, f64)>) -> usize {
+        let rows = vec![RatioRow {
+            label: "x".into(),
+            ratio: 0.5,
+            interval,
+            text: "0.5".into(),
+            care: None,
+        }];
+        let groups = [Group {
+            title: "sign".into(),
+            rows,
+        }];
+        let svg = ratios(&groups, "cycles b / a", "cycles");
+        svg.matches("stroke=\"#1B1F24\" stroke-width=\"2\"").count()
+    }
+
+    #[test]
+    fn an_interval_is_drawn_with_its_two_ends() {
+        assert_eq!(whiskers(None), 0);
+        assert_eq!(whiskers(Some((0.4, 0.6))), 3);
+    }
 
     #[test]
     fn the_line_of_equality_stands_out() {

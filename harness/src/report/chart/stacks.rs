@@ -23,13 +23,13 @@ pub fn stacks(groups: &[Group<StackRow>], hash: &str) -> String {
         0.0,
         1.0,
         1.0,
-        "share of the operation's time".to_owned(),
+        "share of the operation's time; neither end is better".to_owned(),
         |v| format!("{:.0}%", v * 100.0),
     );
     let hash = super::cut(hash);
     chart(
         groups,
-        |row| &row.label,
+        |row| row.label.clone(),
         &axis,
         &[
             (Glyph::Box(BLUE), hash.as_str()),

@@ -1,7 +1,7 @@
 //! Pages of an aggregate: the cells of a published page, each with the document's own text.
 
 use super::common::{kat_marks, Rows};
-use super::figures::FEW_CALLS;
+use super::figures::{FEW_CALLS, PRINTED_ZERO, ZERO_OR_TINY};
 use super::performance::FEWER_THAN_THE_GUIDE;
 use crate::evidence::CellTable;
 use crate::report::table::{Cell, Column, Notes, Table};
@@ -17,6 +17,10 @@ pub(super) fn table(rows: &Rows, section: &str, notes: &mut Notes) -> Option<Tab
     let mut table = as_printed(printed);
     mark_failures(&mut table, printed, rows, notes);
     mark_few_calls(&mut table, printed, notes);
+    let zero_or_tiny = |cell: &&mut Cell| section == "symmetric" && cell.text == PRINTED_ZERO;
+    for cell in table.rows.iter_mut().flatten().filter(zero_or_tiny) {
+        *cell = std::mem::take(cell).with_note(notes, ZERO_OR_TINY);
+    }
     Some(table)
 }
 

@@ -2,6 +2,7 @@
 
 use super::charts::{self, ChartView};
 use super::common::{evidence_cell, page_name, why_null, Frame, Place, Rows};
+use super::symmetric::Shares;
 use super::{aggregate, environment, memory, performance, sizes, symmetric};
 use crate::dataset::{Dataset, Entry};
 use crate::evidence::{
@@ -25,6 +26,14 @@ pub struct CandidatePage {
     pub candidate: Basics,
     /// Assessment environment.
     pub environment: Table,
+    /// The clock that each CPU was found to run at, where a frequency driver answers for it.
+    pub measured_clock: Option<String>,
+    /// Core cycles over time of the timed calls.
+    pub timed_clock: Option<String>,
+    /// Whether this program measured, and not the tool of an import.
+    pub own: bool,
+    /// Whether the run is not finished, so that what is missing may still come.
+    pub unfinished: bool,
     /// KAT results.
     pub kat: Table,
     /// Means.
@@ -35,6 +44,10 @@ pub struct CandidatePage {
     pub left_out: Option<Table>,
     /// Trials.
     pub trials: Option<Table>,
+    /// What the source of an import says of disturbances, in a sentence without its end.
+    pub stated_retries: Option<String>,
+    /// Whether the CPU is known from the processes' pinning only.
+    pub pinned_only: bool,
     /// Chart of the trials.
     pub trials_chart: Option<ChartView>,
     /// Calls.
@@ -53,8 +66,8 @@ pub struct CandidatePage {
     pub sizes: Table,
     /// Verdict on symmetric primitives.
     pub symmetric_verdict: Option<String>,
-    /// What became of the cost of the wrappers: `subtracted`, `contained`, or `unknown` for published cells.
-    pub symmetric_wrappers: &'static str,
+    /// What became of the cost of the wrappers.
+    pub symmetric_wrappers: symmetric::Wrappers,
     /// Symmetric share.
     pub symmetric: Option<Table>,
     /// Chart of the symmetric share.
@@ -122,12 +135,18 @@ impl CandidatePage {
             candidate: basics(&rows),
             environment: printed("environment", &mut notes)
                 .unwrap_or_else(|| environment::table(&rows, &mut notes)),
+            measured_clock: environment::measured_clock(dataset, &environment::cpus(&rows)),
+            timed_clock: environment::timed_clock(dataset, rows.each()),
+            own: dataset.campaign.provenance.is_none(),
+            unfinished: dataset.campaign.ended_utc.is_none(),
             kat: printed("kat", &mut notes).unwrap_or_else(|| kat(&rows, &mut notes)),
             performance: printed("performance", &mut notes)
                 .unwrap_or_else(|| performance::means(&rows, &mut notes)),
             means_chart: charts::means(&rows, charts),
             left_out: left_out(&rows),
             trials: filled(performance::trials(&rows, &mut notes)),
+            stated_retries: performance::stated_retries(performance::records(&rows)),
+            pinned_only: performance::pinned_only(&rows),
             trials_chart: charts::trials(&rows, charts),
             calls: filled(performance::calls(&rows, &mut notes)),
             no_calls: performance::no_calls(&rows),
@@ -141,7 +160,7 @@ impl CandidatePage {
             symmetric_verdict: symmetric::verdict(&rows),
             symmetric_wrappers: symmetric::wrappers(&rows),
             symmetric: printed("symmetric", &mut notes)
-                .or_else(|| symmetric::table(&rows, &mut notes)),
+                .or_else(|| symmetric::table(&rows, Shares::AsPublished, &mut notes)),
             symmetric_chart: charts::symmetric(&rows, charts),
             evidence: evidence(&rows, place, &mut notes),
             notes: notes.into_list(),

@@ -2,6 +2,7 @@
 
 use super::common::{kat_failure, page_name, Rows};
 use super::figures::{Figures, Share, FEW_CALLS};
+use super::performance::{self, stated_retries};
 use crate::dataset::Key;
 use crate::evidence::TimingRecord;
 use crate::report::chart::{self, DotRow, Group, Mark, Row, StackRow};
@@ -97,7 +98,11 @@ pub(super) fn means(rows: &Rows, charts: &mut Charts) -> Option<ChartView> {
         _ => decade(value),
     };
     let sentences: Vec<String> = groups.iter().map(extremes).collect();
-    let text = format!("{}: {}.", format::initial(unit(kind)), sentences.join("; "));
+    let text = format!(
+        "{}: {}. Lower is better.",
+        format::initial(unit(kind)),
+        sentences.join("; ")
+    );
     let starred = groups.iter().flat_map(|group| &group.rows);
     let text = with_stars(text, starred.clone().any(|row| row.care.is_some()));
     Some(put(
@@ -171,11 +176,15 @@ fn extremes(group: &Group<Row>) -> String {
 pub(super) fn trials(rows: &Rows, charts: &mut Charts) -> Option<ChartView> {
     let groups = groups(rows, |key| {
         let record = &rows.timing(key)?.value;
-        dot_row(record, rows.short_name(&key.0))
+        let calls = record.derived.as_ref().map(|derived| derived.n);
+        dot_row(record, rows.short_name(&key.0), care(rows, key, calls))
     });
     if groups.is_empty() {
         return None;
     }
+    let text = trials_text(&groups, stated_retries(performance::records(rows)));
+    let starred = groups.iter().flat_map(|group| &group.rows);
+    let text = with_stars(text, starred.clone().any(|row| row.care.is_some()));
     Some(put(
         charts,
         &format!("{}-trials", page_name(&rows.candidate.id)),
@@ -184,11 +193,11 @@ pub(super) fn trials(rows: &Rows, charts: &mut Charts) -> Option<ChartView> {
             "Dots of the trials of each operation of {}, relative to the median trial.",
             rows.candidate.id
         ),
-        trials_text(&groups),
+        text,
     ))
 }
 
-fn dot_row(record: &TimingRecord, label: String) -> Option<DotRow> {
+fn dot_row(record: &TimingRecord, label: String, care: Option<String>) -> Option<DotRow> {
     let derived = record.derived.as_ref()?;
     let relative = |seconds: f64| seconds / derived.median_trial_s - 1.0;
     let marks = record.trials.iter().flat_map(|trial| {
@@ -202,6 +211,7 @@ fn dot_row(record: &TimingRecord, label: String) -> Option<DotRow> {
     });
     Some(DotRow {
         label,
+        care,
         interval: derived.ci95.map(|ci| (relative(ci.low), relative(ci.high))),
         marks: marks
             .map(|(counted, attempt)| Mark {
@@ -213,8 +223,9 @@ fn dot_row(record: &TimingRecord, label: String) -> Option<DotRow> {
     })
 }
 
-/// The farthest counted trial, and how many attempts were disturbed.
-fn trials_text(groups: &[Group<DotRow>]) -> String {
+/// The farthest counted trial, and how many attempts were disturbed; of an import, what its source says
+/// of that.
+fn trials_text(groups: &[Group<DotRow>], stated: Option<String>) -> String {
     let all = || {
         groups.iter().flat_map(|group| {
             group
@@ -238,11 +249,15 @@ fn trials_text(groups: &[Group<DotRow>]) -> String {
         text = format!(
             "The counted trial farthest from its median is {} {side}, of {} {}. ",
             format::share(mark.deviation.abs()),
-            row.label,
+            with_care(&row.label, row.care.as_deref()),
             group.title
         );
     }
-    text + &format!("{disturbed} of {attempts} attempts were disturbed.")
+    text += &match stated {
+        Some(stated) => format!("{}.", format::initial(&stated)),
+        None => format!("{disturbed} of {attempts} attempts were disturbed."),
+    };
+    text + " Trials that lie closer together are better."
 }
 
 /// Symmetric share as stacked bars.
@@ -265,7 +280,7 @@ pub(super) fn symmetric(rows: &Rows, charts: &mut Charts) -> Option<ChartView> {
         .flat_map(|group| group.rows.iter().map(move |row| (group, row)))
         .max_by(|a, b| a.1.hash.total_cmp(&b.1.hash))?;
     let text = format!(
-        "The largest share is {}, of {} {}.",
+        "The largest share is {}, of {} {}. Neither a larger nor a smaller share is better.",
         most.1.text,
         with_care(&most.1.label, most.1.care.as_deref()),
         most.0.title

@@ -4,8 +4,10 @@ use super::charts::{put, with_care, with_stars, ChartView};
 use super::common::{arch_name, kat_failure, kat_mark, page_name, warnings, Crumb};
 use super::environment;
 use super::figures::{Figures, FEW_CALLS, ZERO_OR_TINY};
+use super::memory::ResidentMethod;
+use super::symmetric::Wrappers;
 use super::systems::class_word;
-use crate::compare::{Compared, Comparison, Fastest, Metric, Row, Verdict};
+use crate::compare::{Compared, Comparison, Fastest, Kind, Memory, Metric, Row, Verdict};
 use crate::dataset::Dataset;
 use crate::identity::Identity;
 use crate::report::chart::{self, Group, RatioRow};
@@ -37,6 +39,8 @@ pub struct ComparisonPage {
     pub sides: Table,
     /// What both sides state and must agree on.
     pub agreement: Option<Table>,
+    /// What must agree and is not stated by both sides.
+    pub not_compared: Vec<&'static str>,
     /// Disagreements.
     pub findings: Option<Table>,
     /// Rows that differ most from the others, in words.
@@ -67,14 +71,14 @@ pub struct ComparisonPage {
     pub reference: Option<String>,
     /// Cost relative to the reference instance on the same system.
     pub to_reference: Option<Table>,
-    /// Whether a side has evidence of the memory of an operation.
-    pub memory: bool,
-    /// Whether a side has evidence of the share of wrapped functions.
-    pub shares: bool,
-    /// Memory and symmetric share side by side.
-    pub beside: Option<Table>,
-    /// What is in that table.
-    pub beside_caption: &'static str,
+    /// Memory side by side.
+    pub memory: Option<Table>,
+    /// How the figures of that table came about, and what is not in it.
+    pub memory_methods: Vec<String>,
+    /// Symmetric share side by side.
+    pub shares: Option<Table>,
+    /// What became of the cost of the wrappers in the shares of each side.
+    pub share_methods: Vec<String>,
     /// The fastest code of each label.
     pub fastest: Option<Table>,
     /// Geometric means.
@@ -138,6 +142,7 @@ impl ComparisonPage {
             warnings: maker.warnings(),
             sides: maker.sides(),
             agreement: maker.agreement(),
+            not_compared: comparison.not_compared().map(Kind::text).collect(),
             findings: maker.findings(),
             standing_out: standing_out(&maker),
             verdicts: maker.verdicts(),
@@ -157,10 +162,10 @@ impl ComparisonPage {
             not_comparable: maker.not_comparable(),
             reference: comparison.reference.as_ref().map(Identity::to_string),
             to_reference: maker.reference_table(),
-            memory: maker.has_memory(),
-            shares: maker.has_shares(),
-            beside: maker.beside(),
-            beside_caption: beside_caption(maker.has_memory(), maker.has_shares()),
+            memory: maker.memory(),
+            memory_methods: maker.memory_methods(),
+            shares: maker.shares(),
+            share_methods: maker.share_methods(),
             fastest: maker.fastest(),
             means: maker.means(),
             only_in_one: maker.only_in_one(),
@@ -473,29 +478,24 @@ impl Maker<'_> {
         filled(table)
     }
 
-    fn has_memory(&self) -> bool {
-        let rows = self.comparison.rows.iter();
-        rows.flat_map(|row| row.memory_bytes)
-            .flatten()
-            .next()
-            .is_some()
+    /// Items of memory that both sides have of some row, each beside its like.
+    fn memory_items(&self) -> Vec<&'static MemoryItem> {
+        let both = |item: &&MemoryItem| {
+            let mut rows = self.comparison.rows.iter();
+            rows.any(|row| row.memory.iter().all(|m| (item.bytes)(m).is_some()) && item.alike(row))
+        };
+        MEMORY.iter().filter(both).collect()
     }
 
-    fn has_shares(&self) -> bool {
-        let mut rows = self.comparison.rows.iter();
-        rows.any(|row| row.symmetric_texts.iter().any(Option::is_some))
-    }
-
-    /// Memory and symmetric share, each where a side has it.
-    fn beside(&mut self) -> Option<Table> {
-        let (memory, share) = (self.has_memory(), self.has_shares());
-        let mut titles = Vec::new();
-        for name in self.names().iter().filter(|_| memory) {
-            titles.push(format!("memory {name} (bytes)#"));
-        }
-        for name in self.names().iter().filter(|_| share) {
-            titles.push(format!("symmetric share {name}#"));
-        }
+    /// Memory side by side, as far as both sides have it.
+    fn memory(&mut self) -> Option<Table> {
+        let items = self.memory_items();
+        let names = self.names();
+        let titles = items.iter().flat_map(|item| {
+            let names = names.iter();
+            names.map(|name| format!("{} {name}#", item.title))
+        });
+        let titles: Vec<String> = titles.collect();
         if titles.is_empty() {
             return None;
         }
@@ -504,16 +504,80 @@ impl Maker<'_> {
         let comparison = self.comparison;
         for row in &comparison.rows {
             let mut cells = self.head(row);
-            let bytes = row.memory_bytes.map(|bytes| bytes.map(|b| b.to_string()));
-            for text in bytes.into_iter().filter(|_| memory) {
-                cells.push(Cell::or_missing(
-                    text,
-                    &mut self.notes,
-                    &no_evidence("memory"),
-                ));
+            for item in &items {
+                let why = match item.alike(row) {
+                    true => NO_VALUE,
+                    false => "the two sides have it of other processes: not set side by side",
+                };
+                for memory in &row.memory {
+                    let bytes = (item.bytes)(memory).filter(|_| item.alike(row));
+                    let text = bytes.map(item.text);
+                    cells.push(Cell::or_missing(text, &mut self.notes, why));
+                }
             }
-            let texts = row.symmetric_texts.iter().zip(self.datasets);
-            for (text, dataset) in texts.filter(|_| share) {
+            table.rows.push(cells);
+        }
+        filled(table)
+    }
+
+    /// How the two sides came to the figures of that table, and what is not in it.
+    fn memory_methods(&self) -> Vec<String> {
+        let rows = &self.comparison.rows;
+        let methods = [0, 1].map(|side| -> BTreeSet<ResidentMethod> {
+            let residents = rows.iter().filter_map(|row| row.memory[side].resident);
+            residents.map(|resident| resident.method).collect()
+        });
+        let named = |(name, methods): (&str, &BTreeSet<ResidentMethod>)| {
+            let texts: Vec<&str> = methods.iter().map(|method| method.text()).collect();
+            (!texts.is_empty()).then(|| format!("those of {name} are {}", texts.join(" or ")))
+        };
+        let sides: Vec<String> = self
+            .names()
+            .into_iter()
+            .zip(&methods)
+            .filter_map(named)
+            .collect();
+        let shown = self.memory_items();
+        let has = |title: &str| shown.iter().any(|item| item.title == title);
+        let mut all = Vec::new();
+        if !sides.is_empty() {
+            all.push(match has(PEAK) || has(BASELINE) {
+                true => format!("Resident sets: {}.", sides.join("; ")),
+                false => format!(
+                    "Resident sets are not set side by side: {}.",
+                    sides.join("; ")
+                ),
+            });
+        }
+        let isolated = [0, 1].map(|side| {
+            let mut rows = rows.iter();
+            rows.any(|row| row.memory[side].isolated_bytes.is_some())
+        });
+        match (isolated, self.names()) {
+            ([false, false], _) => all.push(
+                "Neither side holds evidence of the memory of an operation in isolation."
+                    .to_owned(),
+            ),
+            ([true, false], [name, _]) | ([false, true], [_, name]) => all.push(format!(
+                "Only {name} holds evidence of the memory of an operation in isolation."
+            )),
+            ([true, true], _) => {}
+        }
+        all
+    }
+
+    /// Symmetric share side by side, where a side has it.
+    fn shares(&mut self) -> Option<Table> {
+        let comparison = self.comparison;
+        let has = |row: &Row| row.symmetric_texts.iter().any(Option::is_some);
+        if !comparison.rows.iter().any(has) {
+            return None;
+        }
+        let titles = self.names().map(|name| format!("symmetric share {name}#"));
+        let mut table = self.table(&titles.each_ref().map(String::as_str));
+        for row in &comparison.rows {
+            let mut cells = self.head(row);
+            for (text, dataset) in row.symmetric_texts.iter().zip(self.datasets) {
                 let cell = Cell::or_missing(text.clone(), &mut self.notes, &no_evidence("profile"));
                 let key = (row.identity.clone(), row.operation);
                 let share = Figures::of(dataset, &key).share;
@@ -525,6 +589,33 @@ impl Maker<'_> {
             table.rows.push(cells);
         }
         filled(table)
+    }
+
+    /// What became of the cost of the wrappers on each side that has shares.
+    fn share_methods(&self) -> Vec<String> {
+        let comparison = self.comparison;
+        let sides = self.names().into_iter().zip(self.datasets).enumerate();
+        let sides = sides.filter(|(side, _)| {
+            let mut rows = comparison.rows.iter();
+            rows.any(|row| row.symmetric_texts[*side].is_some())
+        });
+        let ways = sides.map(|(_, (name, dataset))| {
+            let keys = comparison
+                .rows
+                .iter()
+                .map(|row| (row.identity.clone(), row.operation));
+            let profiles = keys.filter_map(|key| dataset.profile.get(&key));
+            (name, Wrappers::of(profiles.map(|entry| &entry.value)))
+        });
+        let ways: Vec<(&str, Wrappers)> = ways.collect();
+        let mut all: Vec<String> = ways.iter().map(|(name, way)| way.sentence(name)).collect();
+        if ways.len() == 2 && ways.iter().any(|(_, way)| *way != Wrappers::Subtracted) {
+            all.push(
+                "A difference between the two sides may be one of method, not of the code."
+                    .to_owned(),
+            );
+        }
+        all
     }
 
     fn fastest(&mut self) -> Option<Table> {
@@ -631,7 +722,11 @@ impl Maker<'_> {
             let label = with_care(&row.label, row.care.as_deref());
             format!("{}, {} of {label}", row.text, group.title)
         };
-        let text = format!("The ratios go from {}, to {}.", named(least), named(most));
+        let text = format!(
+            "The ratios go from {}, to {}. Below 1, {b} takes less: lower is better for {b}.",
+            named(least),
+            named(most)
+        );
         let text = with_stars(text, all().any(|(_, row)| row.care.is_some()));
         let svg = chart::ratios(&groups, &naming, &short);
         Some(put(
@@ -674,13 +769,53 @@ fn no_evidence(phase: &str) -> String {
 const NO_VALUE: &str = "this side has no such figure (not_recorded)";
 const NO_REFERENCE: &str = "this side does not have the reference instance, or not in this metric";
 
-fn beside_caption(memory: bool, shares: bool) -> &'static str {
-    match (memory, shares) {
-        (true, true) => "Static image, stack and heap of one operation, where lower is better; share of wrapped hash functions, which is no merit in either direction.",
-        (true, false) => "Static image, stack and heap of one operation. Lower is better.",
-        (false, _) => "Share of wrapped hash functions in each operation. A share is no merit in either direction.",
+/// A figure of memory that may stand beside its like.
+struct MemoryItem {
+    title: &'static str,
+    bytes: fn(&Memory) -> Option<u64>,
+    text: fn(u64) -> String,
+    /// Whether it is one of a resident set.
+    resident: bool,
+}
+
+impl MemoryItem {
+    /// Whether both sides of a row have it by the same method.
+    fn alike(&self, row: &Row) -> bool {
+        let [a, b] = row.memory.map(|memory| memory.resident);
+        !self.resident || a.zip(b).is_none_or(|(a, b)| a.method.is_like(b.method))
     }
 }
+
+const BASELINE: &str = "baseline RSS";
+const PEAK: &str = "peak RSS";
+
+/// In the order of their columns.
+const MEMORY: [MemoryItem; 4] = [
+    MemoryItem {
+        title: "static image (bytes)",
+        bytes: |memory| memory.static_bytes,
+        text: |bytes| bytes.to_string(),
+        resident: false,
+    },
+    MemoryItem {
+        title: BASELINE,
+        bytes: |memory| memory.resident?.baseline_bytes,
+        text: format::kib,
+        resident: true,
+    },
+    MemoryItem {
+        title: PEAK,
+        bytes: |memory| memory.resident?.peak_bytes,
+        text: format::kib,
+        resident: true,
+    },
+    MemoryItem {
+        title: "in isolation (bytes)",
+        bytes: |memory| memory.isolated_bytes,
+        text: |bytes| bytes.to_string(),
+        resident: false,
+    },
+];
 
 fn has_ratio(row: &Row) -> bool {
     row.cycles.ratio.is_some() || row.time.ratio.is_some()

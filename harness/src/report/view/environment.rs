@@ -1,10 +1,12 @@
 //! Assessment environment: the machine as the records' sessions found it.
 
 use super::common::Rows;
-use crate::dataset::Dataset;
+use super::figures::Figures;
+use crate::dataset::{Dataset, Key};
 use crate::evidence::{CpuFacts, EnvironmentFile, VolatileFacts};
 use crate::report::format;
 use crate::report::table::{Cell, Notes, Table};
+use protocol::{Operation, SourceKind};
 use std::collections::BTreeSet;
 
 /// The table of a candidate's page; only the CPUs that its records name are in it.
@@ -57,10 +59,17 @@ pub(super) fn facts(dataset: &Dataset) -> Vec<(&'static str, Option<String>)> {
         .flat_map(|entry| record_cpus(&entry.value))
         .collect();
     let each = |fact: &dyn Fn(&EnvironmentFile) -> Option<String>| distinct(dataset, fact);
+    let identities = dataset.campaign.rows.iter().map(|row| &row.identity);
+    let keys = identities.flat_map(|id| Operation::ALL.map(|operation| (id.clone(), operation)));
     let own = [
         ("processor", processor(dataset, &cpus)),
         ("machine", each(&|e| e.stable.machine.clone())),
         ("clock", clock(dataset, &cpus)),
+        ("measured clock", measured_clock(dataset, &cpus)),
+        (
+            "core cycles over time of the timed calls",
+            timed_clock(dataset, keys),
+        ),
         (
             "memory",
             each(&|e| e.stable.memory_total_kib.map(format::mib_of_kib)),
@@ -182,6 +191,38 @@ fn clock(dataset: &Dataset, cpus: &BTreeSet<u32>) -> Option<String> {
             }
         }
         (!texts.is_empty()).then(|| texts.join("; "))
+    })
+}
+
+/// The clock that each CPU was found to run at, beside what its frequency driver says; where there is no
+/// such driver, it is in the clock line.
+pub(super) fn measured_clock(dataset: &Dataset, cpus: &BTreeSet<u32>) -> Option<String> {
+    distinct(dataset, &|environment| {
+        let named = environment
+            .cpus
+            .iter()
+            .filter(|cpu| (cpus.is_empty() || cpus.contains(&cpu.cpu)) && cpu.max_khz.is_some());
+        let texts = named.filter_map(|cpu| {
+            let hz = cpu.measured_clock_hz?;
+            Some(format!("{} on CPU {}", format::ghz(hz as f64), cpu.cpu))
+        });
+        let texts: Vec<String> = texts.collect();
+        (!texts.is_empty()).then(|| texts.join(", "))
+    })
+}
+
+/// Core cycles over time of the timed calls, least and most of these operations.
+pub(super) fn timed_clock(dataset: &Dataset, keys: impl Iterator<Item = Key>) -> Option<String> {
+    let figures = keys.map(|key| Figures::of(dataset, &key));
+    let counted = figures.filter(|figures| figures.source == SourceKind::Perf);
+    let hertz = counted.filter_map(|f| Some(f.mean?.value / f.time?.value));
+    let mut all: Vec<f64> = hertz.filter(|hz| hz.is_finite()).collect();
+    all.sort_by(f64::total_cmp);
+    let texts = [all.first()?, all.last()?].map(|hz| format::ghz(*hz));
+    let [least, most] = &texts;
+    Some(match least == most {
+        true => least.clone(),
+        false => format!("{} to {most}", least.trim_end_matches(" GHz")),
     })
 }
 

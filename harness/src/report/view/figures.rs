@@ -60,9 +60,12 @@ impl Share {
 
     /// Whether a published page prints it as one that is zero or too small for its digits.
     pub fn is_printed_zero(&self) -> bool {
-        matches!(self, Share::Known(Shown { text, digits: Some(_), .. }) if text == "0.0%")
+        matches!(self, Share::Known(Shown { text, digits: Some(_), .. }) if text == PRINTED_ZERO)
     }
 }
+
+/// How the public pages print a share that is zero or tiny.
+pub(super) const PRINTED_ZERO: &str = "0.0%";
 
 /// Said of such a share.
 pub(super) const ZERO_OR_TINY: &str = "a share printed as 0.0%: zero, or below 0.05%";
@@ -187,6 +190,21 @@ fn is_of(cells: &CellsFile, identity: &Identity) -> bool {
     identity.candidate == cells.candidate
         && identity.code == cells.code
         && identity.build == cells.build
+}
+
+/// The number that a published page prints for a key in a section with a row for each operation.
+pub(super) fn cell_of<'d>(
+    dataset: &'d Dataset,
+    key: &Key,
+    section: &str,
+    title: &str,
+) -> Option<&'d Quantity> {
+    let cells = &dataset.cells.as_ref()?.value;
+    let table = cells.table(section).filter(|_| is_of(cells, &key.0))?;
+    cell_row(table, key)?
+        .get(table.column(title)?)?
+        .quantity
+        .as_ref()
 }
 
 /// The text that a published page has for an identity, in a section with one row a label.

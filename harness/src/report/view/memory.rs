@@ -1,29 +1,29 @@
 //! Resource consumption: static image, resident set, and the memory of an operation in isolation.
 
 use super::common::Rows;
-use crate::dataset::Key;
+use super::figures::cell_of;
+use crate::dataset::{Dataset, Key};
 use crate::evidence::{Class, Trial};
 use crate::report::format;
 use crate::report::table::{Cell, Notes, Table};
+use serde::Serialize;
 
 /// Image and resident set, in the form of the public pages.
 pub(super) fn resident(rows: &Rows, notes: &mut Notes) -> Table {
     let mut table = rows.table(&[
         "operation",
-        "static: ELF image (bytes)#",
+        &format!("{STATIC_TITLE}#"),
         "baseline RSS#",
         "peak RSS#",
     ]);
     for key in rows.each() {
         let mut cells = rows.head(&key.0, notes);
         cells.push(Cell::text(key.1.name()));
-        let elf = rows
-            .dataset
-            .build_row(&key.0)
-            .and_then(|row| row.elf.as_ref())
-            .map(|elf| elf.load_bytes.to_string());
+        let elf = static_bytes(rows.dataset, &key).map(|bytes| bytes.to_string());
         cells.push(Cell::or_missing(elf, notes, &rows.why_not(&key.0, "build")));
-        let (baseline, peak) = resident_set(rows, &key);
+        let resident = resident_of(rows.dataset, &key);
+        let baseline = resident.and_then(|resident| resident.baseline_bytes);
+        let peak = resident.and_then(|resident| resident.peak_bytes);
         let why = rows.why_not(&key.0, "measure");
         cells.push(Cell::or_missing(baseline.map(format::kib), notes, &why));
         cells.push(Cell::or_missing(peak.map(format::kib), notes, &why));
@@ -32,33 +32,117 @@ pub(super) fn resident(rows: &Rows, notes: &mut Notes) -> Table {
     table
 }
 
+/// Resident set of a process that runs an operation, and of which process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Resident {
+    /// Which processes.
+    pub method: ResidentMethod,
+    /// Before the operation, bytes.
+    pub baseline_bytes: Option<u64>,
+    /// At most, bytes.
+    pub peak_bytes: Option<u64>,
+}
+
+/// The processes that a resident set is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResidentMethod {
+    /// The process of the memory phase.
+    MemoryProcess,
+    /// The timed process of a counted attempt with the highest peak.
+    TimedProcess,
+    /// Maxima over the timed processes of a row, each for itself.
+    TimedMaxima,
+    /// As a published page prints it.
+    Printed,
+}
+
+impl ResidentMethod {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            ResidentMethod::MemoryProcess => "of the process of the memory phase",
+            ResidentMethod::TimedProcess => "of the timed process with the highest peak",
+            ResidentMethod::TimedMaxima => {
+                "the maxima over the timed processes of a row, each for itself"
+            }
+            ResidentMethod::Printed => {
+                "as its published page prints them, which does not say of which processes"
+            }
+        }
+    }
+
+    /// Whether values of the two may stand side by side. The public campaign's pages print the maxima
+    /// over timed processes wherever its records are at hand to see it.
+    pub fn is_like(self, other: Self) -> bool {
+        let one = |method| match method {
+            ResidentMethod::Printed => ResidentMethod::TimedMaxima,
+            other => other,
+        };
+        one(self) == one(other)
+    }
+}
+
 /// Baseline and peak of ONE process: that of the memory phase, else the counted attempt with the
-/// highest peak. An import gives the maxima over its processes, which is what its source states.
-fn resident_set(rows: &Rows, key: &Key) -> (Option<u64>, Option<u64>) {
-    let memory = rows.dataset.memory.get(key);
+/// highest peak. An import gives the maxima over its processes, which is what its source states, and
+/// published cells what they print.
+pub fn resident_of(dataset: &Dataset, key: &Key) -> Option<Resident> {
+    if dataset.cells.is_some() {
+        let bytes = |title| Some(cell_of(dataset, key, "resource", title)?.value as u64);
+        return some_of(
+            ResidentMethod::Printed,
+            bytes("baseline RSS"),
+            bytes("peak RSS"),
+        );
+    }
+    let memory = dataset.memory.get(key);
     if let Some(process) = memory.and_then(|entry| entry.value.process) {
-        return (
+        return some_of(
+            ResidentMethod::MemoryProcess,
             Some(process.baseline_rss_bytes),
             Some(process.peak_rss_bytes),
         );
     }
-    let Some(record) = rows.timing(key).map(|entry| &entry.value) else {
-        return (None, None);
-    };
+    let record = &dataset.timing.get(key)?.value;
     let counted = record.trials.iter().filter_map(Trial::counted_attempt);
     if record.head.class == Class::Imported {
-        return (
+        return some_of(
+            ResidentMethod::TimedMaxima,
             counted.clone().filter_map(|a| a.baseline_rss_bytes).max(),
             counted.filter_map(|a| a.peak_rss_bytes).max(),
         );
     }
-    counted
+    let highest = counted
         .filter(|attempt| attempt.peak_rss_bytes.is_some())
-        .max_by_key(|attempt| attempt.peak_rss_bytes)
-        .map_or((None, None), |attempt| {
-            (attempt.baseline_rss_bytes, attempt.peak_rss_bytes)
-        })
+        .max_by_key(|attempt| attempt.peak_rss_bytes)?;
+    some_of(
+        ResidentMethod::TimedProcess,
+        highest.baseline_rss_bytes,
+        highest.peak_rss_bytes,
+    )
 }
+
+fn some_of(
+    method: ResidentMethod,
+    baseline_bytes: Option<u64>,
+    peak_bytes: Option<u64>,
+) -> Option<Resident> {
+    (baseline_bytes.is_some() || peak_bytes.is_some()).then_some(Resident {
+        method,
+        baseline_bytes,
+        peak_bytes,
+    })
+}
+
+/// Loaded bytes of the timed library: the sum of its loaded ELF segments.
+pub fn static_bytes(dataset: &Dataset, key: &Key) -> Option<u64> {
+    if dataset.cells.is_some() {
+        return Some(cell_of(dataset, key, "resource", STATIC_TITLE)?.value as u64);
+    }
+    Some(dataset.build_row(&key.0)?.elf.as_ref()?.load_bytes)
+}
+
+const STATIC_TITLE: &str = "static: ELF image (bytes)";
 
 /// Stack and heap of an operation alone; rows without the evidence are left to `why`.
 pub(super) fn isolated(rows: &Rows, notes: &mut Notes) -> Option<Table> {

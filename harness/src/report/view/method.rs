@@ -1,12 +1,12 @@
 //! The method page: how this dataset came about, from its plan and from the records actually made.
 //! Nothing is stated here that the evidence does not show.
 
-use super::common::{kat_mark, Frame, Place};
+use super::common::{kat_mark, why_null, Frame, Place};
 use super::environment;
 use crate::compare::{second_timing, Metric};
 use crate::dataset::Dataset;
 use crate::evidence::{
-    BuildRow, CycleSourceRecord, Disturbed, Exit, FindingState, FlagsKind, LibraryKind,
+    BuildRow, Class, CycleSourceRecord, Disturbed, Exit, FindingState, FlagsKind, LibraryKind,
     PlanSettings, TimingRecord, Trial,
 };
 use crate::report::format;
@@ -51,6 +51,8 @@ pub struct MethodPage {
     pub builds: Option<Table>,
     /// KAT flows.
     pub kat: Option<Table>,
+    /// What the flows and modes of that table are.
+    pub kat_words: Vec<KatWord>,
     /// Keys and wrapper costs of the memory and profile phases.
     pub phases: Vec<String>,
     /// All notes.
@@ -108,6 +110,7 @@ impl MethodPage {
             layers: filled(layers(dataset)),
             builds: filled(builds(dataset, &mut notes)),
             kat: filled(kat(dataset, &mut notes)),
+            kat_words: kat_words(dataset),
             phases: phases(dataset),
             notes: notes.into_list(),
         }
@@ -208,8 +211,20 @@ fn made(dataset: &Dataset) -> Option<Table> {
     );
     add("untimed calls before them", environment::list(&warmups));
     add("attempts", attempts().count().to_string());
+    let imported = records.iter().any(|r| r.head.class == Class::Imported);
+    let stated = records
+        .iter()
+        .map(|r| r.stated_disturbed_retries)
+        .sum::<Option<u64>>();
     let disturbed = attempts().filter(|a| !a.flags.is_empty()).count();
-    add("attempts disturbed", disturbed.to_string());
+    match (imported, stated) {
+        (false, _) => add("attempts disturbed", disturbed.to_string()),
+        (true, Some(n)) => add(
+            "disturbed retries that the source states (not among the attempts, which carry no flags)",
+            n.to_string(),
+        ),
+        (true, None) => {}
+    }
     for (exit, name) in [
         (Exit::Interrupted, "attempts cut off with the orchestrator"),
         (Exit::Timeout, "attempts killed at their time limit"),
@@ -277,7 +292,19 @@ struct SourceUse {
     read_costs_ns: Vec<u64>,
     records: usize,
     reason: Option<String>,
+    /// What the first of them says of the facts that it lacks, in the order of the columns.
+    lacking: Vec<String>,
 }
+
+/// The facts of a source in the order of their columns, as keys of the evidence.
+const SOURCE_FACTS: [&str; 6] = [
+    "pmu",
+    "event",
+    "user_only",
+    "access",
+    "frequency_hz",
+    "read_cost_ns",
+];
 
 /// One row per kind of source.
 fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
@@ -307,6 +334,11 @@ fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
         let used = kinds.entry(key).or_default();
         used.read_costs_ns.extend(source.read_cost_ns);
         used.records += 1;
+        if used.lacking.is_empty() {
+            let pointers = SOURCE_FACTS.map(|fact| format!("/cycle_source/{fact}"));
+            let head = &entry.value.head;
+            used.lacking = pointers.map(|pointer| why_null(head, &pointer)).to_vec();
+        }
         if let Some(why) = &source.reason {
             used.reason.get_or_insert_with(|| reason_text(why));
         }
@@ -324,16 +356,14 @@ fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
         if let Some(reason) = used.reason {
             kind = kind.with_note(notes, format!("no core cycles: {reason}"));
         }
-        let facts = facts.map(|text| Cell::or_missing(text, notes, DOES_NOT_APPLY));
+        let facts = facts.chain([cost]).zip(&used.lacking);
+        let facts = facts.map(|(text, why)| Cell::or_missing(text, notes, why));
         let mut cells: Vec<Cell> = std::iter::once(kind).chain(facts).collect();
-        cells.push(Cell::or_missing(cost, notes, DOES_NOT_APPLY));
         cells.push(Cell::text(used.records.to_string()));
         table.rows.push(cells);
     }
     table
 }
-
-const DOES_NOT_APPLY: &str = "not recorded, or this source has no such thing (not_recorded)";
 
 /// The floor of cycles where the pair has them, else of time.
 fn noise_floor(dataset: &Dataset) -> Result<NoiseFloor, String> {
@@ -490,6 +520,7 @@ fn kat(dataset: &Dataset, notes: &mut Notes) -> Table {
     let mut table = Table::with(&["flow", "library", "modes", "manifest", "results"]);
     let mut kinds: BTreeMap<Vec<String>, BTreeMap<&str, usize>> = BTreeMap::new();
     let mut marks: BTreeMap<Vec<String>, BTreeSet<String>> = BTreeMap::new();
+    let mut lacking: BTreeMap<Vec<String>, String> = BTreeMap::new();
     for ((identity, library), entry) in &dataset.kat {
         let evidence = &entry.value;
         let modes: BTreeSet<&str> = evidence.digests.iter().map(|d| d.mode.as_str()).collect();
@@ -501,6 +532,8 @@ fn kat(dataset: &Dataset, notes: &mut Notes) -> Table {
             modes.join(", "),
             manifest.unwrap_or_default(),
         ];
+        let why = || why_null(&evidence.head, "/manifest_sha256");
+        lacking.entry(key.clone()).or_insert_with(why);
         if let (LibraryKind::Timed, Some(text)) = (library, kat_mark(dataset, identity)) {
             let text = format!("{}: {text}", identity.label);
             marks.entry(key.clone()).or_default().insert(text);
@@ -517,15 +550,10 @@ fn kat(dataset: &Dataset, notes: &mut Notes) -> Table {
             .iter()
             .map(|(word, n)| format!("{word} {n}"))
             .collect();
+        let why = lacking.remove(&cells_key).unwrap_or_default();
         let mut cells: Vec<Cell> = key
             .into_iter()
-            .map(|text| {
-                Cell::or_missing(
-                    (!text.is_empty()).then_some(text),
-                    notes,
-                    "not recorded (not_recorded)",
-                )
-            })
+            .map(|text| Cell::or_missing((!text.is_empty()).then_some(text), notes, &why))
             .collect();
         cells[3].code = cells[3].notes.is_empty();
         let marks = marks.remove(&cells_key).unwrap_or_default();
@@ -539,6 +567,62 @@ fn kat(dataset: &Dataset, notes: &mut Notes) -> Table {
         table.rows.push(cells);
     }
     table
+}
+
+/// A flow or a mode of known-answer tests, and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct KatWord {
+    /// `flow` or `mode`.
+    pub kind: &'static str,
+    /// Its word in the evidence.
+    pub word: &'static str,
+    /// What it stands for.
+    pub text: &'static str,
+}
+
+const fn kat_word(kind: &'static str, word: &'static str, text: &'static str) -> KatWord {
+    KatWord { kind, word, text }
+}
+
+/// All of them.
+const KAT_WORDS: [KatWord; 7] = [
+    kat_word(
+        "flow",
+        "iccs",
+        "ten vectors, made as the programme (NGCC) makes them, with its own helper functions",
+    ),
+    kat_word(
+        "flow",
+        "nist",
+        "a hundred vectors, made as PQCsignKAT of the NIST competition makes them",
+    ),
+    kat_word(
+        "mode",
+        "strict",
+        "the SHA-256 of the whole text of the vectors, without blanks at the ends of lines and empty lines",
+    ),
+    kat_word("mode", "nolen", "the same without the lines that state a length"),
+    kat_word("mode", "nistkat", "the SHA-256 of the first vector alone"),
+    kat_word(
+        "mode",
+        "rsp",
+        "the SHA-256 of the whole response file, its header included",
+    ),
+    kat_word("mode", "all", "the SHA-256 of all vectors without the header"),
+];
+
+/// Those that the dataset has.
+fn kat_words(dataset: &Dataset) -> Vec<KatWord> {
+    let all = || dataset.kat.values().map(|entry| &entry.value);
+    let used = |word: &KatWord| match word.kind {
+        "flow" => all().any(|kat| kat.flow == word.word),
+        _ => {
+            let mut digests = all().flat_map(|kat| &kat.digests);
+            // `strict:3` is of the first three vectors.
+            digests.any(|digest| digest.mode.split(':').next() == Some(word.word))
+        }
+    };
+    KAT_WORDS.into_iter().filter(used).collect()
 }
 
 /// How often a profile ran each operation, where its evidence says so.

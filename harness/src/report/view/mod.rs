@@ -9,7 +9,7 @@ mod comparison;
 mod environment;
 pub mod figures;
 mod index;
-mod memory;
+pub mod memory;
 mod method;
 mod performance;
 mod sizes;

@@ -6,7 +6,7 @@ use super::environment::{list, record_cpus};
 use super::figures::FEW_CALLS;
 use crate::dataset::Key;
 use crate::evidence::{
-    Attempt, DerivedTiming, Exit, Flag, ReasonCode, Status, TimingRecord, Trial, Verdict,
+    Attempt, Class, DerivedTiming, Exit, Flag, ReasonCode, Status, TimingRecord, Trial, Verdict,
 };
 use crate::report::format;
 use crate::report::table::{Cell, Notes, Table};
@@ -49,6 +49,34 @@ pub(super) fn means(rows: &Rows, notes: &mut Notes) -> Table {
 pub(super) fn records<'r>(rows: &'r Rows) -> impl Iterator<Item = &'r TimingRecord> + 'r {
     rows.each()
         .filter_map(|key| rows.timing(&key).map(|entry| &entry.value))
+}
+
+/// What the sources of imported records say of disturbances, whose attempts carry no flags; `None`
+/// where this program measured.
+pub(super) fn stated_retries<'r>(
+    records: impl Iterator<Item = &'r TimingRecord>,
+) -> Option<String> {
+    let mut imported = records
+        .filter(|record| record.head.class == Class::Imported)
+        .peekable();
+    imported.peek()?;
+    let stated: Option<u64> = imported.map(|r| r.stated_disturbed_retries).sum();
+    Some(match stated {
+        Some(1) => "the source states 1 disturbed retry; its attempts carry no flags".to_owned(),
+        Some(n) => format!("the source states {n} disturbed retries; its attempts carry no flags"),
+        None => {
+            "the source's attempts carry no flags, and it states no disturbed retries".to_owned()
+        }
+    })
+}
+
+/// The operation of a record, marked where the figures beside it are of few calls.
+fn operation_cell(key: &Key, derived: &DerivedTiming, notes: &mut Notes) -> Cell {
+    let cell = Cell::text(key.1.name());
+    match derived.n < FEW_CALLS {
+        true => cell.with_note(notes, format!("n={}: {FEWER_THAN_THE_GUIDE}", derived.n)),
+        false => cell,
+    }
 }
 
 /// As many missing marks as a row without a record has values.
@@ -162,7 +190,7 @@ pub(super) fn trials(rows: &Rows, notes: &mut Notes) -> Table {
             continue;
         };
         let mut cells = rows.head(&key.0, notes);
-        cells.push(Cell::text(key.1.name()));
+        cells.push(operation_cell(&key, derived, notes));
         cells.extend(trial_cells(record, derived, notes));
         table.rows.push(cells);
     }
@@ -220,6 +248,9 @@ fn wanted_trials_cell(record: &TimingRecord, derived: &DerivedTiming, notes: &mu
 
 /// How many attempts were disturbed, and by what at worst.
 fn disturbed_cell(record: &TimingRecord, notes: &mut Notes) -> Cell {
+    if let Some(stated) = stated_retries(std::iter::once(record)) {
+        return Cell::missing(notes, stated);
+    }
     let attempts = record.trials.iter().flat_map(|trial| &trial.attempts);
     let disturbed = attempts.clone().filter(|a| !a.flags.is_empty()).count();
     let cell = Cell::text(disturbed.to_string());
@@ -263,6 +294,12 @@ fn beyond(flag: &Flag) -> String {
 
 /// How many attempts were made beyond one for each trial, and why.
 fn repeated_cell(record: &TimingRecord, notes: &mut Notes) -> Cell {
+    if let Some(stated) = stated_retries(std::iter::once(record)) {
+        return match record.stated_disturbed_retries {
+            Some(n) => Cell::text(n.to_string()).with_note(notes, NOT_KEPT),
+            None => Cell::missing(notes, stated),
+        };
+    }
     let extra: usize = record
         .trials
         .iter()
@@ -283,6 +320,20 @@ fn repeated_cell(record: &TimingRecord, notes: &mut Notes) -> Cell {
         text += "; attempts cut off with the orchestrator are kept and never count";
     }
     cell.with_note(notes, text)
+}
+
+/// Said of the repetitions that the source of an import states.
+const NOT_KEPT: &str =
+    "disturbed retries, as the source states them; it does not keep what it repeated";
+
+/// Whether the CPU of the shown records is known from the processes' pinning only, and not from where
+/// they ran: so it is in an import.
+pub(super) fn pinned_only(rows: &Rows) -> bool {
+    let counted = |record: &'_ TimingRecord| {
+        let attempts = record.trials.iter().filter_map(Trial::counted_attempt);
+        attempts.filter_map(|a| a.cpu_before).next().is_none()
+    };
+    records(rows).all(counted) && records(rows).any(|record| record.cpu.is_some())
 }
 
 /// Columns of [`calls`] after the operation.
@@ -315,7 +366,7 @@ pub(super) fn calls(rows: &Rows, notes: &mut Notes) -> Table {
             continue;
         }
         let mut cells = rows.head(&key.0, notes);
-        cells.push(Cell::text(key.1.name()));
+        cells.push(operation_cell(&key, derived, notes));
         cells.extend(call_cells(record, derived, notes));
         table.rows.push(cells);
     }

@@ -1,6 +1,7 @@
 //! The symmetric survey: the verdict and the shares of all candidates.
 
 use super::common::{page_name, Frame, Place, Rows};
+use super::symmetric::Shares;
 use super::{aggregate, symmetric};
 use crate::dataset::Dataset;
 use crate::report::table::{Cell, Note, Notes, Table};
@@ -26,7 +27,9 @@ pub struct CandidateShares {
     pub id: String,
     /// Name.
     pub name: String,
-    /// The table of its page.
+    /// What became of the cost of the wrappers in its shares.
+    pub wrappers: String,
+    /// Its shares and calls.
     pub table: Table,
 }
 
@@ -42,17 +45,23 @@ impl SymmetricPage {
                 continue;
             }
             let verdict = symmetric::verdict(&rows);
+            let mut verdict_cell =
+                Cell::or_missing(verdict, &mut notes, &symmetric::why_no_verdict(&rows));
+            if dataset.cells.is_some() && verdict_cell.notes.is_empty() {
+                verdict_cell = verdict_cell.with_note(&mut notes, symmetric::FROM_PRINTED_CALLS);
+            }
             verdicts.rows.push(vec![
                 Cell::code(&candidate.id).to(format!("{}.md", page_name(&candidate.id))),
                 Cell::text(&candidate.name),
-                Cell::or_missing(verdict, &mut notes, &symmetric::why_no_verdict(&rows)),
+                verdict_cell,
                 Cell::text(&candidate.wrap_column),
             ]);
             let table = aggregate::table(&rows, "symmetric", &mut notes)
-                .or_else(|| symmetric::table(&rows, &mut notes));
+                .or_else(|| symmetric::table(&rows, Shares::Plain, &mut notes));
             candidates.extend(table.map(|table| CandidateShares {
                 id: candidate.id.clone(),
                 name: candidate.name.clone(),
+                wrappers: symmetric::wrappers(&rows).sentence(&candidate.id),
                 table,
             }));
         }

@@ -135,12 +135,13 @@ pub fn figures(data: &Data, charts: &mut Charts) -> Figures {
             continue;
         }
         let svg = chart::lines(&lines, "size of the message", size, unit, scale, text);
+        let better = which_is_better(scale == Scale::Percent);
         let chart = put(
             charts,
             &format!("study-size-{name}"),
             svg,
             format!("{title}."),
-            said(&lines, value),
+            format!("{} {better}", said(&lines, value)),
         );
         push(&mut all.by_size, 1, title, chart);
     }
@@ -172,7 +173,8 @@ pub fn figures(data: &Data, charts: &mut Charts) -> Figures {
             Some(text) => chart::bars(&groups, unit, text),
             None => chart::percents(&groups, unit),
         };
-        let said = extremes(&groups);
+        let better = which_is_better(text.is_none());
+        let said = format!("{} {better}", extremes(&groups));
         let chart = put(
             charts,
             &format!("study-level-{name}"),
@@ -191,6 +193,14 @@ fn push(figures: &mut Vec<Figure>, first: u32, title: String, chart: ChartView) 
         title,
         chart,
     });
+}
+
+/// The last words beside a chart, of percents of a core or of anything else.
+fn which_is_better(percents: bool) -> &'static str {
+    match percents {
+        true => "Neither more nor less is better.",
+        false => "Lower is better.",
+    }
 }
 
 fn whole_percent(value: f64) -> String {

@@ -124,6 +124,49 @@ pub fn assert_good(page: &Value) {
     }
 }
 
+/// Asserts what must hold for a page without scripts, and on paper.
+fn assert_good_without(page: &Value) {
+    let file = page["file"].as_str().unwrap();
+    let [scripted, scriptless, print] =
+        ["scripted", "scriptless", "print"].map(|how| &page["without"][how]);
+    let number = |found: &Value, key: &str| found[key].as_u64().expect(key);
+    // A script adds controls and takes nothing away.
+    assert!(number(scripted, "controls") > 0, "{file}");
+    assert_eq!(
+        scriptless["controls"], 0,
+        "{file}: a control that does nothing"
+    );
+    assert_eq!(print["inputs"], 0, "{file}: nobody types on paper");
+    for (how, found) in [("without scripts", scriptless), ("in print", print)] {
+        let place = format!("{file} {how}");
+        assert!(number(found, "rows") > 10, "{place}");
+        for key in ["text", "rows", "charts"] {
+            assert_eq!(found[key], scripted[key], "{place}: {key}");
+        }
+        for key in ["hiddenRows", "hiddenCharts"] {
+            assert_eq!(found[key], 0, "{place}: {key}");
+        }
+        assert!(
+            number(found, "scrollWidth") <= number(found, "innerWidth"),
+            "{place}: {} of {}",
+            found["scrollWidth"],
+            found["innerWidth"]
+        );
+    }
+    // Paper cannot be scrolled, and is white for whoever prefers the dark.
+    assert_eq!(print["cutTables"], Value::Array(vec![]), "{file} in print");
+    let black_on_white = ["rgb(255, 255, 255)", "rgb(0, 0, 0)"];
+    assert_eq!(
+        print["colours"],
+        serde_json::json!(black_on_white),
+        "{file}"
+    );
+    assert!(
+        number(print, "pdfBytes") > 10_000,
+        "{file}: it can be printed"
+    );
+}
+
 /// Renders a dataset into a folder, without writing it.
 fn render(dataset: &harness::dataset::Dataset, folder: &Path) -> Vec<PathBuf> {
     let templates = Templates::new(None).unwrap();
@@ -155,6 +198,9 @@ fn pages_work_in_a_browser_at_desk_and_phone() {
     {
         assert_good(page);
     }
+    for page in &found {
+        assert_good_without(page);
+    }
     let summary = of(&found, "summary.html");
     let rows = summary["views"][0]["use"]["rows"].as_array().unwrap();
     assert_ne!(rows[1], rows[2], "a second click turns the order");
@@ -179,6 +225,7 @@ fn the_published_pages_work_in_a_browser() {
     };
     for page in &found {
         assert_good(page);
+        assert_good_without(page);
         let rows = page["views"][0]["use"]["rows"].as_array().unwrap();
         assert_ne!(
             rows[1], rows[2],
@@ -186,6 +233,44 @@ fn the_published_pages_work_in_a_browser() {
             page["file"]
         );
         assert!(!page["views"][0]["charts"].as_array().unwrap().is_empty());
+    }
+}
+
+/// All other pages that are published.
+#[test]
+fn every_other_published_page_is_valid_and_works_in_a_browser() {
+    let reports = root().join("reports");
+    let mut pages: Vec<PathBuf> = crate::support::files(&reports)
+        .into_iter()
+        .filter(|page| page.extension().is_some_and(|e| e == "html"))
+        .filter(|page| !page.ends_with("sign-09.html") && !page.starts_with("compare"))
+        .map(|page| reports.join(page))
+        .collect();
+    pages.sort();
+    for name in [
+        "index",
+        "method",
+        "sizes",
+        "symmetric",
+        "ranking-128",
+        "summary",
+    ] {
+        for system in ["arm_1", "x86_1"] {
+            let page = reports.join(format!("{system}/{name}.html"));
+            assert!(pages.contains(&page), "{}", page.display());
+        }
+    }
+    let Some(found) = look(Extent::Brief, &pages) else {
+        return;
+    };
+    for page in &found {
+        assert_good(page);
+        let tables = page["views"][0]["tables"].as_array().unwrap();
+        let file = page["file"].as_str().unwrap();
+        assert!(
+            !tables.is_empty() || file.ends_with("x86_1/method.html"),
+            "{file}"
+        );
     }
 }
 

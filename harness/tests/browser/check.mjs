@@ -2,8 +2,9 @@
 //
 //   node check.mjs CHROMIUM full|brief PAGE.html...
 //
-// `full` opens every page at desktop and phone width, in light and dark, uses it, and runs the
-// accessibility rules; `brief` opens it on a phone. Over the DevTools protocol.
+// `full` opens every page at desktop and phone width, in light and dark, uses it, runs the
+// accessibility rules, and looks at it without scripts and in print; `brief` opens it on a phone. Over
+// the DevTools protocol.
 
 import { readFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -82,6 +83,54 @@ const use = async (page) => {
   return { rows, filter: { all, some } };
 };
 
+// What there is to read, and what only a script or a screen can show.
+const content = () => {
+  const seen = (e) => {
+    const box = e.getBoundingClientRect();
+    return box.width > 0 && box.height > 0 && getComputedStyle(e).visibility === "visible";
+  };
+  const all = (what) => [...document.querySelectorAll(what)];
+  const main = document.querySelector("main").cloneNode(true);
+  main.querySelectorAll(".filter").forEach((e) => e.remove());
+  const paper = getComputedStyle(document.documentElement);
+  return {
+    text: main.textContent.replace(/\s+/g, " ").trim(),
+    rows: all("tbody tr").length,
+    hiddenRows: all("tbody tr").filter((e) => !seen(e)).length,
+    charts: all("figure.chart svg").length,
+    hiddenCharts: all("figure.chart svg").filter((e) => !seen(e)).length,
+    controls: all("input, th button").filter(seen).length,
+    inputs: all("input").filter(seen).length,
+    scrollWidth: document.documentElement.scrollWidth,
+    innerWidth: window.innerWidth,
+    cutTables: all(".table").filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== "visible")
+      .map((e) => e.querySelector("caption").textContent),
+    colours: [paper.backgroundColor, paper.color],
+  };
+};
+
+// The page without scripts on a phone, and on paper: A4 at 96 dots per inch less margins of 1 cm, asked
+// for by a reader who prefers the dark.
+const without = async (browser, file) => {
+  const url = pathToFileURL(file).href;
+  const looked = async (options, media) => {
+    const context = await browser.newContext(options);
+    const page = await context.newPage();
+    await page.goto(url);
+    await page.emulateMedia({ media, colorScheme: options.colorScheme });
+    const found = await page.evaluate(content);
+    if (media === "print") found.pdfBytes = (await page.pdf({ format: "A4" })).length;
+    await context.close();
+    return found;
+  };
+  const phone = { viewport: { width: 390, height: 844 }, colorScheme: "light" };
+  return {
+    scripted: await looked(phone, "screen"),
+    scriptless: await looked({ ...phone, javaScriptEnabled: false }, "screen"),
+    print: await looked({ viewport: { width: 718, height: 1047 }, colorScheme: "dark" }, "print"),
+  };
+};
+
 const open = async (browser, file, view) => {
   const { width, height, colorScheme } = view;
   const context = await browser.newContext({ viewport: { width, height }, colorScheme });
@@ -125,7 +174,7 @@ try {
       .map((m) => `${m.line}:${m.column} ${m.ruleId}: ${m.message}`);
     const views = [];
     for (const view of VIEWS) views.push(await open(browser, file, view));
-    result.push({ file, invalid, views });
+    result.push({ file, invalid, views, without: extent === "full" ? await without(browser, file) : null });
   }
 } finally {
   await browser.close();

@@ -347,6 +347,62 @@ fn memory_of_different_methods_is_not_set_side_by_side() {
     }
 }
 
+/// A side without the reference instance, and one that has it in another metric.
+#[test]
+fn a_missing_ratio_to_the_reference_says_which_of_the_two_lacks_it() {
+    let spec = Synthetic {
+        trials: 7,
+        ..Synthetic::default()
+    };
+    let a = spec.build();
+    let reference = a.campaign.rows[0].identity.clone();
+    let note = |b: &Dataset| {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, dataset) in [("a", &a), ("b", b)] {
+            testing::write(dataset, &folder.path().join(name)).unwrap();
+        }
+        let config = format!("[report]\nreference = \"{reference}\"\n");
+        std::fs::write(folder.path().join("campaign.toml"), config).unwrap();
+        let output = campaign(folder.path())
+            .args(["compare", "a", "b"])
+            .output()
+            .unwrap();
+        let page = std::fs::read_to_string(folder.path().join("compare/a--b.md"));
+        let page = page.unwrap_or_else(|e| panic!("{e}: {output:?}"));
+        let tables = cells::tables(&page);
+        let table = tables
+            .iter()
+            .find(|t| t.caption.starts_with("Cost relative to"))
+            .unwrap();
+        let row = cells::by_title(table, table.rows.last().unwrap());
+        let number = row["b"]
+            .split("[^")
+            .nth(1)
+            .and_then(|rest| rest.split(']').next());
+        let start = format!("[^{}]: ", number.expect("a note"));
+        let text = page.lines().find_map(|line| line.strip_prefix(&start));
+        text.expect("its text").to_owned()
+    };
+    let mut without = spec.build();
+    without
+        .timing
+        .retain(|(identity, _), _| *identity != reference);
+    assert_eq!(
+        note(&without),
+        "this side does not have the reference instance"
+    );
+    let mut other = spec.build();
+    for ((identity, _), entry) in &mut other.timing {
+        if *identity == reference {
+            entry.value.cycle_source.kind = SourceKind::None;
+        }
+    }
+    assert_eq!(
+        note(&other),
+        "this side has no cycles of the reference instance"
+    );
+}
+
 /// What both runs warn of, what only one of them has, and that nothing stands out.
 #[test]
 fn a_comparison_warns_names_what_one_side_lacks_and_says_that_nothing_stands_out() {

@@ -888,6 +888,48 @@ fn the_survey_tells_zero_from_tiny() {
     assert!(seen.contains("0%") && seen.contains("\\<0.1%"), "{seen:?}");
 }
 
+/// Why there is no noise floor: one reason, the one that holds.
+#[test]
+fn a_missing_noise_floor_says_why() {
+    let method = |trials: u32, change: fn(&mut harness::dataset::Dataset)| {
+        let spec = Synthetic {
+            trials,
+            ..Synthetic::default()
+        };
+        let mut dataset = spec.build();
+        change(&mut dataset);
+        let page = pages("floor", &dataset).text("method.md");
+        let line = page
+            .lines()
+            .find(|line| line.contains("noise floor:") || line.contains("timed twice"));
+        line.unwrap_or_else(|| panic!("{page}")).to_owned()
+    };
+    let nothing = |_: &mut harness::dataset::Dataset| {};
+    assert_eq!(
+        method(4, nothing),
+        "No noise floor: the two timings cannot be tested: fewer than five trials."
+    );
+    assert!(method(7, nothing).contains("was timed twice in the same run"));
+    let steady = |dataset: &mut harness::dataset::Dataset| {
+        let all = dataset.timing.values_mut().chain(&mut dataset.aa);
+        for attempt in all
+            .flat_map(|e| &mut e.value.trials)
+            .flat_map(|t| &mut t.attempts)
+        {
+            (attempt.nanoseconds, attempt.cycles) = (1_000_000, Some(1_000_000));
+        }
+    };
+    assert_eq!(
+        method(7, steady),
+        "No noise floor: the two timings cannot be tested: their trials do not spread."
+    );
+    let alone = |dataset: &mut harness::dataset::Dataset| dataset.aa.clear();
+    assert_eq!(
+        method(7, alone),
+        "No noise floor: no operation was timed a second time."
+    );
+}
+
 /// A run of some instances: no ranking without rows, and what was left out is said.
 #[test]
 fn what_a_run_leaves_out_is_said_and_has_no_empty_table() {

@@ -14,7 +14,7 @@ use crate::dataset::{Dataset, Key};
 use crate::evidence::{Class, Origin};
 use crate::identity::Identity;
 use crate::report::view::memory::Resident;
-use crate::stats::Welch;
+use crate::stats::{Welch, WelchError};
 use pair::Pair;
 use protocol::{Operation, SourceKind};
 use serde::Serialize;
@@ -271,9 +271,12 @@ fn side(dataset: &Dataset, name: &str) -> Side {
     }
 }
 
-/// The operation that a run timed twice, its two timings set into a ratio; `None` where there is no
-/// such pair, or none that can be tested.
-pub fn second_timing(dataset: &Dataset, metric: Metric) -> Option<(Key, Welch)> {
+/// The operation that a run timed twice, its two timings set into a ratio, or why they cannot be tested;
+/// `None` where there is no such pair.
+pub fn second_timing(
+    dataset: &Dataset,
+    metric: Metric,
+) -> Option<(Key, Result<Welch, WelchError>)> {
     pair::second_timing(dataset, metric)
 }
 

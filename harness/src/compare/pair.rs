@@ -10,7 +10,7 @@ use crate::identity::Identity;
 use crate::import::cells;
 use crate::report::view::figures::{Figures, Share, Shown};
 use crate::report::view::memory::{resident_of, static_bytes};
-use crate::stats::{self, Welch};
+use crate::stats::{self, Welch, WelchError};
 use protocol::Operation;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -307,15 +307,19 @@ fn means_of(record: &TimingRecord, metric: Metric) -> Vec<f64> {
 }
 
 fn noise_floor(dataset: &Dataset, metric: Metric) -> Option<f64> {
-    second_timing(dataset, metric).map(|(_, pair)| stats::noise_floor(&pair))
+    let (_, pair) = second_timing(dataset, metric)?;
+    Some(stats::noise_floor(&pair.ok()?))
 }
 
 /// The pair of the noise floor.
-pub(super) fn second_timing(dataset: &Dataset, metric: Metric) -> Option<(Key, Welch)> {
+pub(super) fn second_timing(
+    dataset: &Dataset,
+    metric: Metric,
+) -> Option<(Key, Result<Welch, WelchError>)> {
     let second = &dataset.aa.first()?.value;
     let key = (second.head.identity.clone(), second.operation);
     let first = &dataset.timing.get(&key)?.value;
-    let pair = stats::welch(&means_of(first, metric), &means_of(second, metric)).ok()?;
+    let pair = stats::welch(&means_of(first, metric), &means_of(second, metric));
     Some((key, pair))
 }
 

@@ -44,6 +44,11 @@ pub fn welch(a: &[f64], b: &[f64]) -> Result<Welch, WelchError> {
     if a.iter().chain(b).any(|&x| !(x > 0.0 && x.is_finite())) {
         return Err(WelchError::NotPositive);
     }
+    // The mean of equal values may be off by a last digit, and would leave them a deviation.
+    let steady = |x: &[f64]| x.windows(2).all(|pair| pair[0] == pair[1]);
+    if steady(a) && steady(b) {
+        return Err(WelchError::NoVariance);
+    }
     let logs = |x: &[f64]| x.iter().map(|&v| libm::log(v)).collect::<Vec<f64>>();
     let (mean_a, s_a) = mean_and_deviation(&logs(a));
     let (mean_b, s_b) = mean_and_deviation(&logs(b));
@@ -51,6 +56,7 @@ pub fn welch(a: &[f64], b: &[f64]) -> Result<Welch, WelchError> {
     let (v_a, v_b) = (s_a * s_a / k_a, s_b * s_b / k_b);
     let variance = v_a + v_b;
     if variance == 0.0 {
+        // Values that differ by less than their logarithms can tell.
         return Err(WelchError::NoVariance);
     }
     let df = variance * variance / (v_a * v_a / (k_a - 1.0) + v_b * v_b / (k_b - 1.0));
@@ -130,6 +136,13 @@ mod tests {
         let five = [1.0; 5];
         assert_eq!(welch(&five[..4], &five), Err(WelchError::TooFewTrials));
         assert_eq!(welch(&five, &[2.0; 5]), Err(WelchError::NoVariance));
+        for trials in [5, 7, 15] {
+            for value in [1e-3, 0.1, 1.7, 95_812_345.6] {
+                let steady = vec![value; trials];
+                let pair = welch(&steady, &vec![value * 1.1; trials]);
+                assert_eq!(pair, Err(WelchError::NoVariance), "{trials} of {value}");
+            }
+        }
         assert_eq!(
             welch(&[1.0, 2.0, 3.0, 4.0, 0.0], &five),
             Err(WelchError::NotPositive)

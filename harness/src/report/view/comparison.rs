@@ -459,6 +459,23 @@ impl Maker<'_> {
             .collect()
     }
 
+    /// Why a side has no ratio to the reference instance.
+    fn no_reference(&self, side: usize, row: &Row) -> String {
+        if row.of(row.metric()).values[side].is_none() {
+            return NO_VALUE.to_owned();
+        }
+        let reference = self.comparison.reference.clone();
+        let key = reference.map(|reference| (reference, row.operation));
+        let known = key.map(|key| Figures::of(self.datasets[side], &key));
+        match known.is_some_and(|figures| figures.time.is_some()) {
+            true => format!(
+                "this side has no {} of the reference instance",
+                row.metric().name()
+            ),
+            false => "this side does not have the reference instance".to_owned(),
+        }
+    }
+
     fn reference_table(&mut self) -> Option<Table> {
         let [a, b] = self.names().map(|name| format!("{name}#"));
         let mut table = self.table(&[&a, &b, "metric"]);
@@ -466,10 +483,11 @@ impl Maker<'_> {
         let have = |row: &&Row| row.to_reference.iter().any(Option::is_some);
         for row in comparison.rows.iter().filter(have) {
             let mut cells = self.head(row);
-            for (ratio, calls) in row.to_reference.into_iter().zip(row.calls) {
+            for (side, (ratio, calls)) in row.to_reference.into_iter().zip(row.calls).enumerate() {
+                let why = self.no_reference(side, row);
                 cells.push(match ratio {
                     Some(ratio) => value_cell(&format::ratio(ratio, 3), calls),
-                    None => Cell::missing(&mut self.notes, NO_REFERENCE),
+                    None => Cell::missing(&mut self.notes, why),
                 });
             }
             cells.push(Cell::text(row.metric().name()));
@@ -767,7 +785,6 @@ fn no_evidence(phase: &str) -> String {
 }
 
 const NO_VALUE: &str = "this side has no such figure (not_recorded)";
-const NO_REFERENCE: &str = "this side does not have the reference instance, or not in this metric";
 
 /// A figure of memory that may stand beside its like.
 struct MemoryItem {

@@ -17,28 +17,29 @@ pub(super) fn table(rows: &Rows, notes: &mut Notes) -> Table {
 /// The table of a dataset with these CPUs.
 pub(super) fn table_of(dataset: &Dataset, cpus: &BTreeSet<u32>, notes: &mut Notes) -> Table {
     let mut table = Table::with(&["item", "value"]);
+    let why = not_found(dataset);
     let mut item = |name: &str, value: Option<String>, reason: &str| {
         let value = Cell::or_missing(value, notes, reason);
         table.rows.push(vec![Cell::text(name), value]);
     };
     let each = |fact: &dyn Fn(&EnvironmentFile) -> Option<String>| distinct(dataset, fact);
-    item("processor", processor(dataset, cpus), NOT_FOUND);
+    item("processor", processor(dataset, cpus), why);
     if let Some(machine) = each(&|e| e.stable.machine.clone()) {
-        item("machine", Some(machine), NOT_FOUND);
+        item("machine", Some(machine), why);
     }
-    item("clock", clock(dataset, cpus), NOT_FOUND);
+    item("clock", clock(dataset, cpus), why);
     item(
         "memory",
         each(&|e| e.stable.memory_total_kib.map(format::mib_of_kib)),
-        NOT_FOUND,
+        why,
     );
     item(
         "OS / kernel",
         each(&|e| pair(e.stable.os.as_deref(), e.stable.kernel.as_deref())),
-        NOT_FOUND,
+        why,
     );
-    item("compiler / build tool", compiler(dataset), NOT_FOUND);
-    item("campaign start / end (UTC)", dates(dataset), NOT_FOUND);
+    item("compiler / build tool", compiler(dataset), why);
+    item("campaign start / end (UTC)", dates(dataset), why);
     table
 }
 
@@ -86,8 +87,13 @@ pub(super) fn facts(dataset: &Dataset) -> Vec<(&'static str, Option<String>)> {
         .collect()
 }
 
-const NOT_FOUND: &str =
-    "not recorded: the machine does not tell, or the source of the import does not (not_recorded)";
+/// Why a fact of the machine is missing.
+fn not_found(dataset: &Dataset) -> &'static str {
+    match dataset.campaign.provenance {
+        Some(_) => "the source of the import does not record it (not_recorded)",
+        None => "the machine does not tell (not_recorded)",
+    }
+}
 
 /// CPUs that the counted attempts of the shown rows ran on.
 pub(super) fn cpus(rows: &Rows) -> BTreeSet<u32> {

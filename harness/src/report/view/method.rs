@@ -11,7 +11,7 @@ use crate::evidence::{
 };
 use crate::report::format;
 use crate::report::table::{reason_text, Cell, Note, Notes, Table};
-use crate::stats;
+use crate::stats::{self, WelchError};
 use protocol::SourceKind;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -372,10 +372,19 @@ fn noise_floor(dataset: &Dataset) -> Result<NoiseFloor, String> {
     }
     let found = Metric::ALL.into_iter().find_map(|metric| {
         let (key, pair) = second_timing(dataset, metric)?;
-        Some((metric, key, pair))
+        Some((metric, key, pair.ok()?))
     });
-    let (metric, (identity, operation), pair) =
-        found.ok_or("the two timings cannot be tested: fewer than five trials, or no spread")?;
+    let why = || match second_timing(dataset, Metric::Time) {
+        None => "the first timing of the operation that was timed twice is not there",
+        Some((_, Err(WelchError::TooFewTrials))) => {
+            "the two timings cannot be tested: fewer than five trials"
+        }
+        Some((_, Err(WelchError::NoVariance))) => {
+            "the two timings cannot be tested: their trials do not spread"
+        }
+        Some(_) => "the two timings cannot be tested: a trial took no time",
+    };
+    let (metric, (identity, operation), pair) = found.ok_or_else(why)?;
     Ok(NoiseFloor {
         identity: identity.to_string(),
         operation: operation.to_string(),

@@ -374,12 +374,13 @@ impl Builder<'_> {
 
     /// The cheapest verify a second time, for the noise floor.
     fn second_timing(&mut self) {
+        let cost = |e: &Entry<TimingRecord>| e.value.plan.cost_s.unwrap_or(f64::INFINITY);
         let cheapest = self
             .dataset
             .timing
             .iter()
             .filter(|(key, _)| key.1 == Operation::Verify)
-            .min_by_key(|(_, e)| e.value.trials.first().map(|t| t.attempts[0].nanoseconds))
+            .min_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b)))
             .map(|(key, e)| (key.clone(), e.value.trials[0].attempts[0].nanoseconds));
         let Some((key, nanoseconds)) = cheapest else {
             return;

@@ -1,7 +1,7 @@
 //! `campaign audit`: a sound dataset holds, and every bad input is a finding with its place.
 
-use crate::support::datasets::{seal_of, small};
-use crate::support::{files, root};
+use crate::support::datasets::{seal_of, small, SMALL};
+use crate::support::{copy_tree, files, have, root};
 use harness::audit::{audit, Report};
 use harness::testing::{sealed, Synthetic};
 use proptest::prelude::*;
@@ -638,17 +638,44 @@ fn counted<'a>(record: &'a mut Value, random: &mut Random) -> Option<&'a mut Val
     trial.get_mut("attempts")?.get_mut(index)
 }
 
-/// Changes any number below a value.
+/// Changes something below a value: a number, a word or a truth value; or takes an entry out of a list, or a
+/// key with its value out of an object.
 fn leaf(value: &mut Value, random: &mut Random) -> Option<()> {
     match value {
+        Value::Object(members) if random.below(8) == 0 => {
+            let keys: Vec<String> = members.keys().cloned().collect();
+            members.shift_remove(random.pick(&keys)).map(|_| ())
+        }
         Value::Object(members) => {
             let keys: Vec<String> = members.keys().cloned().collect();
             let key = random.pick(&keys).clone();
             leaf(members.get_mut(&key)?, random)
         }
+        Value::Array(items) if !items.is_empty() && random.below(4) == 0 => {
+            items.remove(random.below(items.len()));
+            Some(())
+        }
         Value::Array(_) => leaf(item(value, random)?, random),
         Value::Number(_) => number(value, random),
-        _ => None,
+        Value::String(word) => {
+            // A word of the format, or any other.
+            let words = [
+                "noisy",
+                "unusable",
+                "stable",
+                "mixed",
+                "own primitives",
+                "guide",
+                "x",
+            ];
+            let other = *random.pick(&words);
+            (word != other).then(|| *value = other.into())
+        }
+        Value::Bool(is) => {
+            *is = !*is;
+            Some(())
+        }
+        Value::Null => None,
     }
 }
 
@@ -702,4 +729,229 @@ fn forge(dir: &Path, forgery: &Forgery, random: &mut Random) -> Option<String> {
     fs::write(&file, &bytes).unwrap();
     sealed::reseal(dir).unwrap();
     Some(file.display().to_string())
+}
+
+/// A folder with the project's configuration, its published datasets and their pages.
+fn project() -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    fs::copy(
+        root().join("campaign.toml"),
+        home.path().join("campaign.toml"),
+    )
+    .unwrap();
+    for below in ["performance", "reports", "drivers/dilithium"] {
+        copy_tree(&root().join(below), &home.path().join(below), &[]);
+    }
+    home
+}
+
+fn command(home: &Path, words: &[&str]) -> (Option<i32>, String) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_campaign"))
+        .args(words)
+        .current_dir(home)
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&said).into_owned(),
+    )
+}
+
+#[test]
+fn a_published_page_that_was_changed_is_found() {
+    let home = project();
+    let sound = command(
+        home.path(),
+        &["audit", "arm_1/public-2026", "x86_1/public-2026"],
+    );
+    assert_eq!(sound.0, Some(0), "{}", sound.1);
+    let pages: Vec<PathBuf> = files(&home.path().join("reports/arm_1"));
+    let page = pages
+        .iter()
+        .find(|p| p.extension().is_some_and(|e| e == "md"))
+        .unwrap();
+    let page = home.path().join("reports/arm_1").join(page);
+    let text = fs::read_to_string(&page).unwrap();
+    let at = text.rfind(|c: char| c.is_ascii_digit()).unwrap();
+    let digit = if &text[at..=at] == "1" { "2" } else { "1" };
+    fs::write(&page, format!("{}{digit}{}", &text[..at], &text[at + 1..])).unwrap();
+    let (status, said) = command(home.path(), &["audit", "arm_1/public-2026"]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("a page is what its dataset gives"), "{said}");
+    let name = page.file_name().unwrap().to_str().unwrap();
+    assert!(said.contains(name), "{said}");
+    fs::remove_file(&page).unwrap();
+    let (status, said) = command(home.path(), &["audit", "arm_1/public-2026"]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("a page is there"), "{said}");
+}
+
+/// A copy of a published dataset with its seal.
+fn copied(name: &str) -> (tempfile::TempDir, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let from = root().join("performance/data").join(name);
+    let dir = home.path().join("copy");
+    copy_tree(&from, &dir, &[]);
+    fs::copy(seal_of(&from), seal_of(&dir)).unwrap();
+    (home, dir)
+}
+
+fn finds(report: &Report, file: &str, rule: &str) -> bool {
+    report
+        .findings
+        .iter()
+        .any(|f| f.file == file && f.rule.contains(rule))
+}
+
+#[test]
+fn an_imports_records_are_derived_again_from_their_source() {
+    let record = "records/sign-09/dove_classic_128.ref.reference__sign.json";
+    let rule = "the file follows from the source";
+    // A fact that nothing else in the record follows from.
+    let (_home, dir) = copied("arm_1/public-2026");
+    let file = dir.join(record);
+    let mut value: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    value["host_ready"] = (value["host_ready"] != true).into();
+    fs::write(&file, serde_json::to_string_pretty(&value).unwrap() + "\n").unwrap();
+    sealed::reseal(&dir).unwrap();
+    let report = audit(&dir);
+    assert!(finds(&report, record, rule), "{}", shown(&report));
+    // A record that is gone, with its line in the journal.
+    let (_home, dir) = copied("arm_1/public-2026");
+    fs::remove_file(dir.join(record)).unwrap();
+    sealed::reseal(&dir).unwrap();
+    let report = audit(&dir);
+    let rule = "the file that follows from the source is there";
+    assert!(finds(&report, record, rule), "{}", shown(&report));
+    // A source that is gone.
+    let (_home, dir) = copied("arm_1/public-2026");
+    fs::remove_file(dir.join("source/records/sign-09/dove_classic_128__sign.json")).unwrap();
+    sealed::reseal(&dir).unwrap();
+    assert!(audit(&dir).is_refuted());
+    // A file that follows from nothing.
+    let (_home, dir) = copied("arm_1/public-2026");
+    let more = "records/sign-09/dove_classic_999.ref.reference__sign.json";
+    fs::copy(dir.join(record), dir.join(more)).unwrap();
+    let journal = dir.join("journal.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    let line = text.lines().find(|line| line.contains(record)).unwrap();
+    let with = format!("{line}\n{}\n", line.replace(record, more));
+    fs::write(&journal, text.replace(&format!("{line}\n"), &with)).unwrap();
+    sealed::reseal(&dir).unwrap();
+    let report = audit(&dir);
+    let rule = "every file follows from the source";
+    assert!(finds(&report, "source", rule), "{}", shown(&report));
+}
+
+#[test]
+fn the_cells_of_an_aggregate_are_derived_again_from_their_table() {
+    let change = |make: fn(&mut Value)| {
+        let (home, dir) = copied("x86_1/public-2026");
+        let file = dir.join("cells.json");
+        let mut value: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        make(&mut value);
+        fs::write(&file, serde_json::to_string_pretty(&value).unwrap() + "\n").unwrap();
+        sealed::reseal(&dir).unwrap();
+        (home, audit(&dir))
+    };
+    let (_home, sound) = change(|_| ());
+    assert_eq!(shown(&sound), "");
+    let changes: [fn(&mut Value); 2] = [
+        |v| {
+            v["tables"][1]["rows"].as_array_mut().unwrap().pop();
+        },
+        |v| v["tables"][2]["rows"][0][1]["text"] = "1.0".into(),
+    ];
+    for make in changes {
+        let (_home, report) = change(make);
+        let rule = "the file follows from the source";
+        assert!(finds(&report, "cells.json", rule), "{}", shown(&report));
+    }
+}
+
+#[test]
+fn claimed_sizes_are_held_against_the_catalogue_of_the_project() {
+    let (home, dir) = small();
+    let data = home.path().join("performance/data/x86_1");
+    fs::create_dir_all(&data).unwrap();
+    let place = data.join("a");
+    fs::rename(&dir, &place).unwrap();
+    fs::rename(seal_of(&dir), seal_of(&place)).unwrap();
+    let audited = |row: &str| {
+        let text =
+            format!("ID;Instance;PublicKeyBytes;CiphertextBytes;SignatureBytes;Basis\n{row}\n");
+        fs::write(home.path().join("performance/external_sizes.csv"), text).unwrap();
+        audit(&place)
+    };
+    let record = "records/sign-09/dove_a_128.ref.reference__sign.json";
+    let rule = "the API claims the published size";
+    for (row, pointer) in [
+        ("sign-09;dove_a_128;1312;-;2420;encoded", None),
+        ("sign-09;dove_b_256;1;-;1;encoded", None),
+        ("sign-09;dove_a_128;1312;-;9;nominal-variable", None),
+        (
+            "sign-09;dove_a_128;1312;-;9;maximum-variable",
+            Some("/sizes/signature_bytes"),
+        ),
+        (
+            "sign-09;dove_a_128;1313;-;2420;encoded",
+            Some("/sizes/public_key_bytes"),
+        ),
+        (
+            "sign-09;dove_a_128;1313;-;2420;nominal-variable",
+            Some("/sizes/public_key_bytes"),
+        ),
+    ] {
+        let report = audited(row);
+        let found = report.findings.iter().find(|f| f.file == record);
+        assert_eq!(
+            found.map(|f| f.pointer.as_str()),
+            pointer,
+            "{row}\n{}",
+            shown(&report)
+        );
+        assert!(found.is_none_or(|f| f.rule == rule));
+        assert_eq!(report.is_refuted(), pointer.is_some(), "{row}");
+    }
+}
+
+#[test]
+fn the_commands_sign_a_seal_and_find_who_did_not() {
+    if !have("ssh-keygen", "openssh-client") {
+        return;
+    }
+    let (home, _dir) = small();
+    let make = |name: &str| {
+        let output = std::process::Command::new("ssh-keygen")
+            .args(["-q", "-t", "ed25519", "-N", "", "-C", name, "-f", name])
+            .current_dir(home.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let public = fs::read_to_string(home.path().join(format!("{name}.pub"))).unwrap();
+        let allowed = format!("{name}@example.org {public}");
+        fs::write(home.path().join(format!("{name}.allowed")), allowed).unwrap();
+    };
+    make("lab");
+    make("other");
+    let audited = |signer: &str| {
+        let allowed = format!("{signer}.allowed");
+        command(
+            home.path(),
+            &["audit", SMALL, "--allowed-signers", &allowed],
+        )
+    };
+    let rule = "the seal is signed by an allowed signer";
+    let (status, said) = audited("lab");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains(rule), "{said}");
+    let (status, said) = command(home.path(), &["seal", "--run", SMALL, "--sign", "lab"]);
+    assert_eq!(status, Some(0), "{said}");
+    let (status, said) = audited("lab");
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("signed by lab@example.org"), "{said}");
+    let (status, said) = audited("other");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains(rule), "{said}");
 }

@@ -285,7 +285,7 @@ const BAD: &[Bad] = &[
                 "\"path\":\"../build.json\"",
             )
         },
-        finding: (JOURNAL, "line 4", "a written file has a path below the run"),
+        finding: (JOURNAL, "line 5", "a written file has a path below the run"),
     },
     Bad {
         name: "a path of a record that leads out",

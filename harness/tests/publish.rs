@@ -124,6 +124,7 @@ fn a_stated_part_is_sealed_as_such() {
         there,
         [
             "sign-09/dove_a_128.ref.reference__sign.json",
+            "sign-09/dove_a_128.ref.reference__verify.aa.json",
             "sign-09/dove_a_128.ref.reference__verify.json",
         ]
     );

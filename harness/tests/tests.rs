@@ -14,6 +14,7 @@ mod drivers_iccs;
 mod durability;
 mod emulated;
 mod export;
+mod forged;
 mod format;
 mod host;
 mod import;

@@ -26,8 +26,16 @@ const LONGEST: u64 = 1 << 20;
 pub struct Journal {
     /// Digests announced for each path, in order.
     pub written: BTreeMap<String, Vec<String>>,
-    /// Workers started for a record: by path, how many of each trial.
-    pub attempts: BTreeMap<String, BTreeMap<u64, u64>>,
+    /// Where each path was announced first and last.
+    pub placed: BTreeMap<String, Placed>,
+    /// Workers started for a record, by its path, in order.
+    pub attempts: BTreeMap<String, Vec<Started>>,
+    /// What was noted since the campaign was last written down.
+    pub notes: Vec<String>,
+    /// Time of the key generation of each prepared key, nanoseconds, by library.
+    pub prepared: BTreeMap<String, u64>,
+    /// Phases that ended.
+    pub ended: BTreeSet<String>,
     /// Host token of each session, in order.
     pub sessions: Vec<String>,
     /// The request of the first line: system, plan, configuration, selection.
@@ -40,8 +48,8 @@ pub struct Journal {
     pub first_ns: Option<i128>,
     /// See `first_ns`.
     pub last_ns: Option<i128>,
-    /// A jump of the clock is said: UTC is no order here, and neither proves nor refutes anything.
-    pub clock_jumped: bool,
+    /// How far UTC jumped in all, nanoseconds: further from each other no two moments can be explained.
+    pub jumped_ns: i128,
     /// Digest of the manifest in the last line.
     pub manifest_sha256: Option<String>,
     /// SHA-256 of the last line.
@@ -59,7 +67,70 @@ pub struct Begun {
     pub config_sha256: String,
     /// `--only`.
     pub only: Option<String>,
+    /// `--cpu`.
+    pub cpus: Option<Vec<u64>>,
+    /// Seed of the order of trials.
+    pub order_seed: String,
+    /// What is studied, as written.
+    pub study: Option<String>,
 }
+
+/// A line of the journal as a moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// Number of the line, from 0.
+    pub line: u64,
+    /// Session of the line.
+    pub session: u64,
+    /// UTC, nanoseconds.
+    pub utc: i128,
+    /// How far UTC and the monotonic clock of the session have parted so far, in either direction.
+    parted: i128,
+}
+
+impl Moment {
+    /// Whether a moment that was read between two lines can be read from their clock: not before the
+    /// first nor after the second, but for what UTC moved against the monotonic clock meanwhile.
+    pub fn frames(&self, until: &Moment, at: i128) -> bool {
+        // Each session has a monotonic clock of its own, and nothing tells what UTC did in between.
+        if self.session != until.session {
+            return at == self.utc;
+        }
+        let moved = until.parted - self.parted;
+        (self.utc - moved..=until.utc + moved).contains(&at)
+    }
+}
+
+/// Where a path was announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// Begin of the session of the first announcement.
+    pub session_first: Moment,
+    /// The first announcement.
+    pub first: Moment,
+    /// Begin of the phase, or of the session, of the last announcement.
+    pub since: Moment,
+    /// The last announcement.
+    pub last: Moment,
+}
+
+/// A worker that was started for a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    /// Index of the planned slot.
+    pub trial: u64,
+    /// Index of the attempt in it.
+    pub attempt: u64,
+    /// When.
+    pub at: Moment,
+    /// The next announcement of its record.
+    pub until: Option<Moment>,
+    /// Flags that asked for it, where it is a repeat.
+    pub retry: Option<Vec<String>>,
+}
+
+/// UTC may drift against the monotonic clock by this much between two lines before it is said.
+const JUMP_MS: i128 = 1000;
 
 /// Reads the journal line by line and follows its chain.
 pub fn journal(root: &Path, findings: &mut Vec<Finding>) -> Journal {
@@ -166,8 +237,17 @@ struct Reading {
     prev: String,
     /// Event of the line before.
     before: String,
-    utc_ns: Option<i128>,
-    monotonic_ns: u64,
+    /// UTC and monotonic clock of the line before.
+    stamp: Option<(i128, u64)>,
+    /// A jump that was said, with its stamps: it is held against the line that follows.
+    jump: Option<(i128, (i128, u64))>,
+    /// The line that is read.
+    now: Moment,
+    /// Begin of the session, and of the phase in it.
+    session: Moment,
+    since: Moment,
+    /// Flags of a repeat that was said, by record and trial.
+    retries: BTreeMap<(String, u64), Vec<String>>,
 }
 
 impl Reading {
@@ -286,36 +366,60 @@ impl Reading {
             );
             return;
         };
-        // A session has its own monotonic clock, and so has the publication of a subset.
-        // A jump that comes first in a session is one since the session before.
-        let fresh = matches!(
-            event,
-            "session_begun" | "repaired" | "subset" | "run_begun" | "clock_jump"
-        );
-        if !fresh && monotonic < self.monotonic_ns {
-            f.error(
-                self.place(),
-                "time goes forward",
-                self.monotonic_ns,
-                monotonic,
-            );
+        self.now.line = self.lines;
+        if event == "clock_jump" {
+            let milliseconds = value.get("milliseconds").and_then(|v| match v {
+                Value::Number(text) => text.parse::<i128>().ok(),
+                _ => None,
+            });
+            self.jump = milliseconds.map(|ms| (ms, (utc, monotonic)));
+            self.journal.jumped_ns += milliseconds.unwrap_or(0).abs() * 1_000_000;
+            return;
         }
-        let jumped = self.before == "clock_jump" || event == "clock_jump";
-        if !jumped && self.utc_ns.is_some_and(|before| utc < before) {
-            f.error(
-                self.place(),
-                "UTC goes forward, or a jump is said",
-                "",
-                "an earlier time",
-            );
+        if let Some(before) = self.stamp {
+            self.moved(before, (utc, monotonic), event, f);
         }
-        self.journal.clock_jumped |= jumped;
         self.journal.first_ns.get_or_insert(utc);
         if self.before != "sealed" && self.before != "subset" {
             self.journal.last_ns = Some(utc);
         }
-        self.utc_ns = Some(utc);
-        self.monotonic_ns = monotonic;
+        self.now.utc = utc;
+        self.stamp = Some((utc, monotonic));
+    }
+
+    /// How the clocks moved between two lines, and whether what was said of it is so.
+    fn moved(&mut self, before: (i128, u64), now: (i128, u64), event: &str, f: &mut Findings) {
+        // A session has its own monotonic clock, and so has the publication of a subset.
+        let fresh = matches!(event, "session_begun" | "repaired" | "subset");
+        let (utc, monotonic) = (now.0 - before.0, i128::from(now.1) - i128::from(before.1));
+        let back = utc < 0;
+        if !fresh && monotonic < 0 {
+            f.error(self.place(), "time goes forward", before.1, now.1);
+        }
+        let apart_ms = match fresh {
+            true => utc / 1_000_000,
+            false => utc / 1_000_000 - monotonic / 1_000_000,
+        };
+        let jumps = back || !fresh && apart_ms.abs() > JUMP_MS;
+        match self.jump.take() {
+            // What publishes says no jumps.
+            None if jumps && (back || self.before != "subset") => f.error(
+                self.place(),
+                "UTC goes forward with the monotonic clock, or a jump is said",
+                "",
+                format!("{apart_ms} ms apart"),
+            ),
+            Some((said, stamp)) if !jumps || said != apart_ms || stamp != now => f.error(
+                self.place(),
+                "a jump of the clock is as large as its stamps say, and at the time of the line that follows",
+                format!("{apart_ms} ms"),
+                format!("{said} ms"),
+            ),
+            _ => {}
+        }
+        if !fresh {
+            self.now.parted += (utc - monotonic).abs();
+        }
     }
 
     fn event(&mut self, event: &str, value: &Value, f: &mut Findings) {
@@ -330,6 +434,12 @@ impl Reading {
                     plan: word("plan").unwrap_or_default(),
                     config_sha256: word("config_sha256").unwrap_or_default(),
                     only: word("only"),
+                    cpus: value
+                        .get("cpus")
+                        .filter(|cpus| !cpus.is_null())
+                        .map(|cpus| cpus.items().iter().filter_map(Value::u64).collect()),
+                    order_seed: word("order_seed").unwrap_or_default(),
+                    study: value.get("study").map(|study| format!("{study:?}")),
                 });
             }
             "session_begun" => {
@@ -339,6 +449,8 @@ impl Reading {
                     journal.sessions.pop();
                 }
                 journal.sessions.extend(word("host_token"));
+                self.now.session = number.unwrap_or(0);
+                (self.session, self.since) = (self.now, self.now);
             }
             "written" => {
                 let (path, digest) = (
@@ -353,20 +465,61 @@ impl Reading {
                         path,
                     );
                 } else {
+                    if path == "campaign.json" {
+                        journal.notes.clear();
+                    }
+                    let (session, since, now) = (self.session, self.since, self.now);
+                    for started in journal.attempts.get_mut(&path).into_iter().flatten().rev() {
+                        if started.until.is_some() {
+                            break;
+                        }
+                        started.until = Some(now);
+                    }
+                    journal
+                        .placed
+                        .entry(path.clone())
+                        .and_modify(|placed| (placed.since, placed.last) = (since, now))
+                        .or_insert(Placed {
+                            session_first: session,
+                            first: now,
+                            since,
+                            last: now,
+                        });
                     journal.written.entry(path).or_default().push(digest);
                 }
             }
             "attempt_begun" => {
-                let trial = value.get("trial").and_then(Value::u64);
-                if let Some((record, trial)) = word("record").zip(trial) {
-                    *journal
-                        .attempts
-                        .entry(record)
-                        .or_default()
-                        .entry(trial)
-                        .or_default() += 1;
+                let number = |key: &str| value.get(key).and_then(Value::u64);
+                if let (Some(record), Some(trial), Some(attempt)) =
+                    (word("record"), number("trial"), number("attempt"))
+                {
+                    let retry = self.retries.remove(&(record.clone(), trial));
+                    let started = Started {
+                        trial,
+                        attempt,
+                        at: self.now,
+                        until: None,
+                        retry,
+                    };
+                    journal.attempts.entry(record).or_default().push(started);
                 }
             }
+            "retry" => {
+                let flags = value.get("flags").map_or(&[][..], Value::items);
+                let flags = flags
+                    .iter()
+                    .filter_map(|flag| Some(flag.str()?.into_owned()));
+                let trial = value.get("trial").and_then(Value::u64).unwrap_or(0);
+                let key = (word("record").unwrap_or_default(), trial);
+                self.retries.insert(key, flags.collect());
+            }
+            "prepared" => {
+                let time = value.get("keygen_ns").and_then(Value::u64);
+                journal.prepared.extend(word("library").zip(time));
+            }
+            "phase_begun" => self.since = self.now,
+            "phase_ended" => journal.ended.extend(word("phase")),
+            "note" => journal.notes.extend(word("text")),
             "imported" => journal.imported = true,
             "subset" => {
                 let parent = word("parent_seal").unwrap_or_default();
@@ -552,7 +705,7 @@ pub fn coverage(
 }
 
 /// Whether a file was left out on purpose by the patterns of the subsets.
-fn left_out(path: &str, subsets: &[String]) -> bool {
+pub fn left_out(path: &str, subsets: &[String]) -> bool {
     let Some(subject) = crate::publish::subject(path) else {
         return false;
     };

@@ -1,7 +1,8 @@
 //! What several files say of one thing: libraries, KAT results, sizes, costs, hosts, rows.
 
 use super::chain::Journal;
-use super::facts::{Facts, Sizes};
+use super::course;
+use super::facts::{Facts, Row, Session, Sizes};
 use super::finding::{Finding, Findings, Severity};
 use super::head::Head;
 use super::other::{Calibration, Kat};
@@ -14,24 +15,30 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Evidence {
     /// KAT evidence by path.
     pub kat: BTreeMap<String, (Head, Kat)>,
-    /// Calibrations by identity and operation.
-    pub calibrate: BTreeMap<(String, String), Calibration>,
+    /// Start and end of KAT evidence by path, nanoseconds since the epoch.
+    pub spans: BTreeMap<String, (Option<i128>, Option<i128>)>,
+    /// Calibrations with their paths, by identity and operation.
+    pub calibrate: BTreeMap<(String, String), (String, Head, Calibration)>,
     /// Timing records by path.
     pub timing: BTreeMap<String, (Head, Record)>,
-    /// Identity and operation of memory evidence.
-    pub memory: BTreeSet<(String, String)>,
-    /// Identity and operation of profiles.
-    pub profile: BTreeSet<(String, String)>,
+    /// Memory evidence and its number of keys, by identity and operation.
+    pub memory: Singles,
+    /// Profiles and their number of keys, by identity and operation.
+    pub profile: Singles,
     /// Points of a study.
     pub points: study::Points,
     /// Path and figures of fitted models, by identity and operation.
     pub fits: BTreeMap<(String, String), (String, study::Fit)>,
 }
 
-const OPERATIONS: [&str; 3] = ["keygen", "sign", "verify"];
+/// Evidence of single operations: head and number of keys, by identity and operation.
+pub type Singles = BTreeMap<(String, String), (Head, Option<u64>)>;
+
+/// Operations in the order of pages.
+pub const OPERATIONS: [&str; 3] = ["keygen", "sign", "verify"];
 
 /// Whether evidence under this operation key was asked for.
-fn wanted(facts: &Facts, journal: &Journal, key: &str) -> bool {
+pub fn wanted(facts: &Facts, journal: &Journal, key: &str) -> bool {
     let subset = |pattern: &String| regex::Regex::new(pattern).is_ok_and(|p| p.is_match(key));
     facts.only.as_ref().is_none_or(|only| only.is_match(key)) && journal.subsets.iter().all(subset)
 }
@@ -45,12 +52,11 @@ pub fn check(evidence: &Evidence, facts: &Facts, journal: &Journal) -> Vec<Findi
         library(head, record, facts, &mut f);
         cost(head, record, evidence, facts, &mut f);
         sizes(head, record, facts, &mut f);
-        attempts(path, head, record, facts, journal, &mut f);
         ready(head, record, facts, &mut f);
         findings.append(&mut f.list);
     }
     one_value_each(evidence, &mut findings);
-    outputs(evidence, &mut findings);
+    outputs(evidence, facts, &mut findings);
     study::fits(&evidence.fits, &evidence.points, facts, &mut findings);
     let wanted = |key: &str| wanted(facts, journal, key);
     study::whole(&evidence.points, facts, &wanted, &mut findings);
@@ -58,6 +64,9 @@ pub fn check(evidence: &Evidence, facts: &Facts, journal: &Journal) -> Vec<Findi
         rows(evidence, facts, journal, &mut findings);
         builds(facts, &mut findings);
         campaign(facts, journal, &mut findings);
+    }
+    if facts.is_own() {
+        course::check(evidence, facts, journal, &mut findings);
     }
     findings
 }
@@ -150,7 +159,7 @@ fn cost(head: &Head, record: &Record, evidence: &Evidence, facts: &Facts, f: &mu
         head.identity.clone(),
         head.operation.clone().unwrap_or_default(),
     );
-    let Some(calibration) = evidence.calibrate.get(&key) else {
+    let Some((_, _, calibration)) = evidence.calibrate.get(&key) else {
         if head.status == "complete" {
             f.error(
                 "/plan/cost_s",
@@ -246,55 +255,39 @@ fn sizes(head: &Head, record: &Record, facts: &Facts, f: &mut Findings) {
     }
 }
 
-/// Workers that the journal saw start are the attempts of the record.
-fn attempts(
-    path: &str,
-    head: &Head,
-    record: &Record,
-    facts: &Facts,
-    journal: &Journal,
-    f: &mut Findings,
-) {
-    if facts.class == "imported" || facts.class == "emulated" {
-        return;
-    }
-    let _ = head;
-    let none = BTreeMap::new();
-    let begun = journal.attempts.get(path).unwrap_or(&none);
-    for (trial, &attempts) in record.attempts.iter().enumerate() {
-        let started = begun.get(&(trial as u64)).copied().unwrap_or(0);
-        if started != attempts {
-            let rule = "the record has every attempt that the journal saw begin";
-            f.error(format!("/trials/{trial}/attempts"), rule, started, attempts);
-        }
-    }
-    if let Some(trial) = begun
-        .keys()
-        .find(|&&trial| trial >= record.attempts.len() as u64)
-    {
-        f.error(
-            "/trials",
-            "the record has every trial that the journal saw begin",
-            trial + 1,
-            record.attempts.len(),
-        );
-    }
-}
-
+/// Whether the host was ready is told by the checks of the sessions.
 fn ready(head: &Head, record: &Record, facts: &Facts, f: &mut Findings) {
     if facts.class == "imported" || head.sessions.is_empty() {
         return;
     }
-    let ready = head
-        .sessions
-        .iter()
-        .all(|k| facts.sessions.get(k).is_some_and(|s| s.ready));
-    if record.host_ready == Some(true) && !ready {
+    let sessions = head.sessions.iter().filter_map(|k| facts.sessions.get(k));
+    let checks: Vec<bool> = sessions.map(|session| session.ready).collect();
+    let all = checks.iter().all(|&ready| ready);
+    // What the end of the orchestrator cut off has measured nothing.
+    let measured = record.attempts.iter().flatten().filter(|a| a.ok);
+    let unready = |k: u64| facts.sessions.get(&k).is_none_or(|s| !s.ready);
+    let wrong = match record.host_ready {
+        Some(true) => measured.map(|a| a.session).any(unready),
+        Some(false) => all,
+        None => true,
+    };
+    if wrong {
         f.error(
             "/host_ready",
             "a host is ready by the check of its session",
-            ready,
-            "true",
+            all,
+            format!("{:?}", record.host_ready),
+        );
+    }
+    // A plan that gives verdicts is measured on a ready host, unless it is told otherwise.
+    let verdicts = facts.plan.as_ref().is_some_and(|plan| plan.verdicts);
+    let timed = verdicts && facts.class != "emulated";
+    if timed && !all && !facts.allow_unfixed_host {
+        f.error(
+            "/sessions",
+            "a host that is not ready is said in campaign.json (allow_unfixed_host)",
+            true,
+            false,
         );
     }
 }
@@ -319,29 +312,24 @@ fn one_value_each(evidence: &Evidence, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Trial 0's outputs are the same for every code of a parameter set.
-fn outputs(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let mut first = BTreeMap::<String, (&String, &[String; 3])>::new();
-    for ((identity, operation), calibration) in &evidence.calibrate {
-        let Some(outputs) = &calibration.outputs else {
-            continue;
-        };
-        let subject = identity.split('/').take(2).collect::<Vec<_>>().join("/");
-        match first.get(&subject) {
-            Some((other, theirs)) if *theirs != outputs => {
-                let mut f = Findings::of(&format!("calibrate of {identity}/{operation}"));
-                f.error(
-                    "/outputs",
-                    format!("every code gives the outputs of {other}"),
-                    theirs.join(" "),
-                    outputs.join(" "),
-                );
-                findings.append(&mut f.list);
-            }
-            Some(_) => {}
-            None => {
-                first.insert(subject, (identity, outputs));
-            }
+/// Trial 0's outputs are the same for every code of a parameter set, or the row says that they are not.
+fn outputs(evidence: &Evidence, facts: &Facts, findings: &mut Vec<Finding>) {
+    for (identity, other) in course::different_outputs(evidence, facts) {
+        let said = facts
+            .rows
+            .get(&identity)
+            .and_then(|row| row.reason.as_ref());
+        if said.is_none_or(|reason| reason.code != "not_verified") {
+            let mut f = Findings::of(&format!("calibrate of {identity}"));
+            f.error(
+                "/outputs",
+                format!(
+                    "every code gives the outputs of {other}, or its row says that it does not"
+                ),
+                "the same",
+                "others",
+            );
+            findings.append(&mut f.list);
         }
     }
 }
@@ -363,7 +351,7 @@ fn rows(evidence: &Evidence, facts: &Facts, journal: &Journal, findings: &mut Ve
         })
         .collect();
     let mut f = Findings::of("campaign.json");
-    for (identity, (status, _)) in &facts.rows {
+    for (identity, Row { status, .. }) in &facts.rows {
         let pointer = format!("/rows ({identity})");
         let keys = OPERATIONS.map(|o| (identity.clone(), o.to_owned()));
         let keys: Vec<_> = keys
@@ -394,7 +382,7 @@ fn rows(evidence: &Evidence, facts: &Facts, journal: &Journal, findings: &mut Ve
             if facts.class != "imported" {
                 for (phase, there) in [("memory", &evidence.memory), ("profile", &evidence.profile)]
                 {
-                    if !there.contains(key) {
+                    if !there.contains_key(key) {
                         f.error(
                             &pointer,
                             "a complete row has all its evidence",
@@ -420,7 +408,7 @@ fn rows(evidence: &Evidence, facts: &Facts, journal: &Journal, findings: &mut Ve
 fn builds(facts: &Facts, findings: &mut Vec<Finding>) {
     let mut f = Findings::of("build.json");
     for (identity, build) in &facts.builds {
-        let row = facts.rows.get(identity).map(|(status, _)| status.as_str());
+        let row = facts.rows.get(identity).map(|row| row.status.as_str());
         if row == Some("complete") && build.status != "complete" {
             f.error(
                 format!("/rows ({identity})"),
@@ -484,7 +472,8 @@ fn campaign(facts: &Facts, journal: &Journal, findings: &mut Vec<Finding>) {
         (facts.period, journal.first_ns, journal.last_ns)
     {
         // The end is written before the seal, the start after the first line.
-        if !imported && !journal.clock_jumped && (start < first || end > last) {
+        let jumped = journal.jumped_ns;
+        if !imported && (start < first - jumped || end > last + jumped) {
             f.error(
                 "/ended_utc",
                 "the campaign lies between the first and the last line of its journal",
@@ -493,22 +482,114 @@ fn campaign(facts: &Facts, journal: &Journal, findings: &mut Vec<Finding>) {
             );
         }
     }
-    if let (Some(begun), Some(plan)) = (&journal.begun, &facts.plan) {
-        for (key, expected, found) in [
-            ("plan", &begun.plan, &plan.name),
-            ("system", &begun.system, &facts.system),
-        ] {
-            if expected != found && !(key == "plan" && facts.study) {
-                f.error(
-                    format!("/{key}"),
-                    "campaign.json is of the run that the journal began",
-                    expected,
-                    found,
-                );
-            }
+    if facts.is_own() {
+        begun(facts, journal, &mut f);
+    }
+    class(facts, &mut f);
+    findings.append(&mut f.list);
+}
+
+/// The class is the one that system, machine and tool make of the run.
+fn class(facts: &Facts, f: &mut Findings) {
+    let mut is = |holds: bool, rule: &str, expected: &str| {
+        if !holds {
+            f.error("/class", rule, expected, &facts.class);
+        }
+    };
+    let own = facts.is_own();
+    is(
+        own != facts.provenance,
+        "evidence of another tool says where it comes from, and our own does not",
+        if own { "no provenance" } else { "provenance" },
+    );
+    if !own {
+        return;
+    }
+    let (local, emulated) = (facts.class == "local", facts.class == "emulated");
+    let rule = "a machine that is no registered system is of class local";
+    is(facts.system != "local" || local, rule, "local");
+    let rule = "nothing describes a machine that is not registered";
+    is(!(local && facts.described), rule, "registered");
+    let other = facts.sessions.values().any(|s| s.arch != facts.arch);
+    let rule = "a run on another architecture than the system's is emulated, and no other";
+    let word = |is: bool| if is { "emulated" } else { "not emulated" };
+    is(other == emulated, rule, word(other));
+    let rule = "a command runs the worker where it is emulated, and nowhere else";
+    is((facts.runner > 0) == emulated, rule, word(facts.runner > 0));
+    if let Some(system) = facts.systems.get(&facts.system).filter(|_| !local) {
+        let matches = |session: &Session| {
+            let model = session.cpu_model.as_ref();
+            emulated || model.is_some_and(|model| system.cpu_model.is_match(model))
+        };
+        is(
+            system.arch == facts.arch && facts.sessions.values().all(matches),
+            "a registered machine matches its system in campaign.toml",
+            "local",
+        );
+    }
+}
+
+/// What was asked for is what a resume would have to ask for again.
+fn begun(facts: &Facts, journal: &Journal, f: &mut Findings) {
+    let Some(begun) = &journal.begun else {
+        f.error(
+            "",
+            "the journal of a campaign begins with its request",
+            "run_begun",
+            "none",
+        );
+        return;
+    };
+    let plan = facts.plan.as_ref().map(|plan| plan.name.clone());
+    let study = "study".to_owned();
+    let planned = match facts.study {
+        true => begun.plan == study,
+        false => Some(&begun.plan) == plan.as_ref(),
+    };
+    let sorted = |cpus: &[u64]| cpus.iter().copied().collect::<BTreeSet<u64>>();
+    let cpus = begun
+        .cpus
+        .as_ref()
+        .is_none_or(|cpus| sorted(cpus) == sorted(&facts.cpus));
+    let stated = &facts.stated;
+    for (key, agrees, expected, found) in [
+        ("plan", planned, begun.plan.clone(), format!("{plan:?}")),
+        (
+            "system",
+            begun.system == facts.system,
+            begun.system.clone(),
+            facts.system.clone(),
+        ),
+        (
+            "config_sha256",
+            stated.config_sha256.as_ref() == Some(&begun.config_sha256),
+            begun.config_sha256.clone(),
+            format!("{:?}", stated.config_sha256),
+        ),
+        (
+            "only",
+            stated.only == begun.only,
+            format!("{:?}", begun.only),
+            format!("{:?}", stated.only),
+        ),
+        (
+            "cpus",
+            cpus,
+            format!("{:?}", begun.cpus),
+            format!("{:?}", facts.cpus),
+        ),
+        (
+            "study",
+            stated.study == begun.study,
+            "what the journal says".to_owned(),
+            "another study".to_owned(),
+        ),
+    ] {
+        if !agrees {
+            let rule = "campaign.json is of the run that the journal began";
+            f.error(format!("/{key}"), rule, expected, found);
         }
     }
-    findings.append(&mut f.list);
 }
 
 /// Whether any finding refutes the evidence.

@@ -5,7 +5,7 @@ use super::shape::Form;
 use super::text::utc_ns;
 use crate::json::Value;
 use regex::Regex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts of the whole dataset.
 #[derive(Debug, Default)]
@@ -20,8 +20,18 @@ pub struct Facts {
     pub study_settings: Option<Study>,
     /// First and last moment, nanoseconds since the epoch.
     pub period: Option<(i128, i128)>,
-    /// The journal says that the clock jumped: moments cannot be held against the period.
-    pub clock_jumped: bool,
+    /// How far the clock jumped by the journal, nanoseconds: moments lie that much outside at most.
+    pub jumped_ns: i128,
+    /// Architecture of the system.
+    pub arch: String,
+    /// Whether the campaign describes the system.
+    pub described: bool,
+    /// Words of the command that runs the worker on another architecture.
+    pub runner: usize,
+    /// Whether an import says where it comes from.
+    pub provenance: bool,
+    /// What of the request `campaign.json` repeats.
+    pub stated: Stated,
     /// The plan; none in imports.
     pub plan: Option<Plan>,
     /// `--only`, where it can be read.
@@ -30,18 +40,66 @@ pub struct Facts {
     pub cpus: Vec<u64>,
     /// Whose code each candidate is.
     pub origins: BTreeMap<String, String>,
+    /// `candidate/label` of every instance.
+    pub subjects: BTreeSet<String>,
     /// KAT results that are allowed for, by `candidate/label`.
     pub issues: Vec<(String, String)>,
-    /// Status and reason code of each identity.
-    pub rows: BTreeMap<String, (String, Option<String>)>,
+    /// What became of each identity.
+    pub rows: BTreeMap<String, Row>,
+    /// Identities in the order of their rows.
+    pub order: Vec<String>,
     /// What was built, by identity.
     pub builds: BTreeMap<String, Build>,
     /// Sessions by number.
     pub sessions: BTreeMap<u64, Session>,
+    /// Whether the campaign was allowed to run on a host that is not ready.
+    pub allow_unfixed_host: bool,
+    /// Registered systems of the project that the dataset lies in, by id; none outside of one.
+    pub systems: BTreeMap<String, System>,
     /// Published sizes by `candidate/label`.
     pub sizes: BTreeMap<String, Sizes>,
     /// SHA-256 of every file as it is.
     pub digests: BTreeMap<String, String>,
+}
+
+/// What of the request `campaign.json` repeats.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stated {
+    /// Digest of the configuration.
+    pub config_sha256: Option<String>,
+    /// `--only`.
+    pub only: Option<String>,
+    /// What is studied, as written.
+    pub study: Option<String>,
+}
+
+/// A row of `campaign.json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Row {
+    /// `complete`, `partial`, `failed`, `skipped`.
+    pub status: String,
+    /// Why it is not complete.
+    pub reason: Option<Reason>,
+}
+
+/// Why something is not complete.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reason {
+    /// One of the closed list.
+    pub code: String,
+    /// In words.
+    pub text: String,
+}
+
+impl Reason {
+    /// The reason of a value that has one.
+    pub fn of(value: &Value) -> Option<Self> {
+        let reason = value.get("reason")?;
+        Some(Reason {
+            code: text(reason, "code")?,
+            text: text(reason, "text").unwrap_or_default(),
+        })
+    }
 }
 
 /// The plan of the campaign.
@@ -67,6 +125,9 @@ pub struct Plan {
     pub involuntary_switches_per_s: f64,
     pub steal_percent: f64,
     pub sibling_busy_percent: f64,
+    pub builds: String,
+    pub inputs: String,
+    pub defer: Vec<String>,
 }
 
 /// What a study was asked to measure.
@@ -103,6 +164,12 @@ pub struct Build {
     pub elf: Option<Vec<(String, Option<u64>)>>,
     /// Symbol and reported name of the wrapped functions.
     pub wrapped: Vec<(String, String)>,
+    /// Group of each function, by reported name.
+    pub groups: BTreeMap<String, String>,
+    /// Why it is not complete.
+    pub reason: Option<Reason>,
+    /// Flags of the compiler.
+    pub flags: String,
     /// Whether the profile and memory libraries lack `-flto`.
     pub lto_removed: Option<bool>,
 }
@@ -120,6 +187,23 @@ pub struct Session {
     pub ready: bool,
     /// CPUs online.
     pub online: u64,
+    /// Start, nanoseconds since the epoch.
+    pub started: Option<i128>,
+    /// Architecture of the machine.
+    pub arch: String,
+    /// Name of its processor.
+    pub cpu_model: Option<String>,
+    /// Features that builds may require.
+    pub features: Vec<String>,
+}
+
+/// A registered system.
+#[derive(Debug, Clone)]
+pub struct System {
+    /// Its architecture.
+    pub arch: String,
+    /// What the name of its processor matches.
+    pub cpu_model: Regex,
 }
 
 /// A row of the size catalogue.
@@ -148,10 +232,16 @@ impl Facts {
         }
     }
 
-    /// Whether a moment lies inside the campaign, as far as that can be told.
+    /// Whether the campaign was run by this program: its journal tells what happened.
+    pub fn is_own(&self) -> bool {
+        !matches!(self.class.as_str(), "imported" | "aggregate" | "published")
+    }
+
+    /// Whether a moment lies inside the campaign, but for what the clock jumped.
     pub fn is_inside(&self, at: Option<i128>) -> bool {
-        let inside = |(at, (start, end)): (i128, (i128, i128))| (start..=end).contains(&at);
-        at.is_some_and(|_| self.clock_jumped) || at.zip(self.period).is_some_and(inside)
+        let jumped = self.jumped_ns;
+        at.zip(self.period)
+            .is_some_and(|(at, (start, end))| (start - jumped..=end + jumped).contains(&at))
     }
 
     /// Takes `campaign.json`.
@@ -167,6 +257,27 @@ impl Facts {
             .filter_map(Value::u64)
             .collect();
         self.plan = value.get("plan").and_then(plan);
+        if self.is_own() && self.plan.is_none() {
+            f.error("/plan", "a campaign has its plan", "a plan", "none");
+        }
+        self.arch = text(value, "arch").unwrap_or_default();
+        self.described = text(value, "system_description").is_some();
+        let runner = value.at(&["tool", "runner"]).map_or(&[][..], Value::items);
+        self.runner = runner.len();
+        self.words(value, f);
+        self.allow_unfixed_host = value
+            .get("allow_unfixed_host")
+            .and_then(Value::bool)
+            .unwrap_or(false);
+        self.provenance = value.get("provenance").is_some_and(|p| !p.is_null());
+        self.stated = Stated {
+            config_sha256: text(value, "config_sha256"),
+            only: text(value, "only"),
+            study: value
+                .get("study")
+                .filter(|study| !study.is_null())
+                .map(|study| format!("{study:?}")),
+        };
         if let Some(pattern) = text(value, "only") {
             self.only = Regex::new(&pattern)
                 .map_err(|error| {
@@ -176,8 +287,9 @@ impl Facts {
         }
         let time = |key: &str| value.get(key).and_then(Value::str).and_then(|t| utc_ns(&t));
         match (time("started_utc"), time("ended_utc")) {
-            (Some(start), Some(end)) if start <= end => self.period = Some((start, end)),
-            (Some(_), Some(_)) if self.clock_jumped => {}
+            (Some(start), Some(end)) if start <= end + self.jumped_ns => {
+                self.period = Some((start, end));
+            }
             (start, end) => f.error(
                 "/ended_utc",
                 "a campaign has a start and ends after it",
@@ -198,12 +310,38 @@ impl Facts {
         }
     }
 
+    /// Words of closed lists that no type holds.
+    fn words(&self, value: &Value, f: &mut Findings) {
+        let own = self.is_own();
+        for (path, known, due) in [
+            (&["plan", "builds"][..], &["all", "first"][..], own),
+            (&["plan", "inputs"], &["fresh", "fixed"], own),
+            (&["report_kind"], &["independent", "self-assessment"], true),
+            (&["tool", "name"], &["campaign"], own),
+        ] {
+            let found = value.at(path).and_then(Value::str).unwrap_or_default();
+            if due && !known.iter().any(|word| found == *word) {
+                let pointer = format!("/{}", path.join("/"));
+                f.error(
+                    pointer,
+                    "a word is one of its list",
+                    known.join(" or "),
+                    found,
+                );
+            }
+        }
+    }
+
     fn candidate(&mut self, candidate: &Value) {
         let id = text(candidate, "id").unwrap_or_default();
         for issue in candidate.get("kat_issues").map_or(&[][..], Value::items) {
             let label = text(issue, "instance").unwrap_or_default();
             let result = text(issue, "result").unwrap_or_default();
             self.issues.push((format!("{id}/{label}"), result));
+        }
+        for instance in candidate.get("instances").map_or(&[][..], Value::items) {
+            let label = text(instance, "label").unwrap_or_default();
+            self.subjects.insert(format!("{id}/{label}"));
         }
         self.origins
             .insert(id, text(candidate, "origin").unwrap_or_default());
@@ -212,25 +350,27 @@ impl Facts {
     fn row(&mut self, index: usize, row: &Value, f: &mut Findings) {
         let identity = text(row, "identity").unwrap_or_default();
         let status = text(row, "status").unwrap_or_default();
-        let code = row.get("reason").and_then(|r| text(r, "code"));
-        if (status == "complete") != code.is_none() {
+        let reason = Reason::of(row);
+        if (status == "complete") != reason.is_none() {
             f.error(
                 format!("/rows/{index}/reason"),
                 "what is not complete has a reason",
                 &status,
-                format!("{code:?}"),
+                format!("{reason:?}"),
             );
         }
-        let candidate = identity.split('/').next().unwrap_or_default();
-        if !self.origins.contains_key(candidate) {
+        let subject: Vec<&str> = identity.split('/').take(2).collect();
+        if !self.subjects.contains(&subject.join("/")) {
             f.error(
                 format!("/rows/{index}/identity"),
-                "a row is of a candidate of the campaign",
+                "a row is of an instance of a candidate of the campaign",
                 "",
                 &identity,
             );
         }
-        if self.rows.insert(identity.clone(), (status, code)).is_some() {
+        self.order.push(identity.clone());
+        let row = Row { status, reason };
+        if self.rows.insert(identity.clone(), row).is_some() {
             f.error(
                 format!("/rows/{index}/identity"),
                 "an identity is there once",
@@ -257,7 +397,7 @@ impl Facts {
                     &identity,
                 );
             }
-            let build = build_row(index, row, f);
+            let build = build_row(index, row, self.is_own(), f);
             if self.builds.insert(identity.clone(), build).is_some() {
                 f.error(
                     format!("/rows/{index}/identity"),
@@ -292,6 +432,24 @@ impl Facts {
             f.error("/started_utc", "a session has its start", "a time", "none");
         }
         self.session_in_time(started, f);
+        let fact = |key: &str| Some(value.at(&["stable", key])?.str()?.into_owned());
+        let mut cpus: Vec<u64> = value
+            .get("cpus")
+            .map_or(&[][..], Value::items)
+            .iter()
+            .filter_map(|cpu| cpu.get("cpu")?.u64())
+            .collect();
+        let mut measured = self.cpus.clone();
+        cpus.sort_unstable();
+        measured.sort_unstable();
+        if self.is_own() && self.class != "emulated" && cpus != measured {
+            f.error(
+                "/cpus",
+                "a session looks at the measured CPUs",
+                format!("{measured:?}"),
+                format!("{cpus:?}"),
+            );
+        }
         let facts = Session {
             sha256: self.digests.get(path).cloned().unwrap_or_default(),
             host_token: text(value, "host_token"),
@@ -306,16 +464,25 @@ impl Facts {
                 .at(&["stable", "logical_cpus_online"])
                 .and_then(Value::u64)
                 .unwrap_or(0),
+            started,
+            arch: fact("architecture").unwrap_or_default(),
+            cpu_model: fact("cpu_model"),
+            features: value
+                .at(&["stable", "cpu_features"])
+                .map_or(&[][..], Value::items)
+                .iter()
+                .filter_map(|feature| Some(feature.str()?.into_owned()))
+                .collect(),
         };
-        readiness(value, facts.ready, f);
+        readiness(value, facts.ready, self.is_own(), f);
         self.sessions.insert(number, facts);
     }
 
     fn session_in_time(&self, started: Option<i128>, f: &mut Findings) {
         // A session looks at the machine a moment before the campaign notes its start.
         const MINUTE: i128 = 60_000_000_000;
-        if let Some(((start, end), at)) = self.period.zip(started).filter(|_| !self.clock_jumped) {
-            if at < start - 10 * MINUTE || at > end {
+        if let Some(((start, end), at)) = self.period.zip(started) {
+            if at < start - 10 * MINUTE - self.jumped_ns || at > end + self.jumped_ns {
                 f.error(
                     "/started_utc",
                     "a session begins inside the campaign",
@@ -327,17 +494,19 @@ impl Facts {
     }
 }
 
-fn readiness(value: &Value, ready: bool, f: &mut Findings) {
+fn readiness(value: &Value, ready: bool, own: bool, f: &mut Findings) {
     let checks = value.get("check").map_or(&[][..], Value::items);
     let bad = checks
         .iter()
+        // What only advises stands against nothing.
+        .filter(|check| check.get("advice").and_then(Value::bool) != Some(true))
         .filter_map(|check| text(check, "state"))
         .any(|state| matches!(state.as_str(), "bad" | "unknown"));
-    if ready && bad {
+    if ready == bad && (ready || own) {
         f.error(
             "/ready",
             "a host is ready when no item of its check is bad or unknown",
-            false,
+            !bad,
             ready,
         );
     }
@@ -381,10 +550,18 @@ fn plan(value: &Value) -> Option<Plan> {
         involuntary_switches_per_s: limit("involuntary_switches_per_s")?,
         steal_percent: limit("steal_percent")?,
         sibling_busy_percent: limit("sibling_busy_percent")?,
+        builds: text(value, "builds")?,
+        inputs: text(value, "inputs")?,
+        defer: value
+            .get("defer")?
+            .items()
+            .iter()
+            .filter_map(|pattern| Some(pattern.str()?.into_owned()))
+            .collect(),
     })
 }
 
-fn build_row(index: usize, row: &Value, f: &mut Findings) -> Build {
+fn build_row(index: usize, row: &Value, own: bool, f: &mut Findings) -> Build {
     let libraries: BTreeMap<String, String> = row
         .get("libraries")
         .map_or(&[][..], Value::members)
@@ -409,6 +586,19 @@ fn build_row(index: usize, row: &Value, f: &mut Findings) -> Build {
             "none",
         );
     }
+    for (kind, library) in row.get("libraries").map_or(&[][..], Value::members) {
+        let kind = kind.decode();
+        let named = text(library, "sha256").map(|digest| format!("lib/{digest}.so"));
+        let file = text(library, "file");
+        if own && file != named {
+            f.error(
+                format!("/rows/{index}/libraries/{kind}/file"),
+                "a library is named by its digest",
+                format!("{named:?}"),
+                format!("{file:?}"),
+            );
+        }
+    }
     for (kind, digest) in &libraries {
         if !super::text::is_digest(digest) {
             f.error(
@@ -419,29 +609,56 @@ fn build_row(index: usize, row: &Value, f: &mut Findings) -> Build {
             );
         }
     }
+    let flags = text(row, "flags").unwrap_or_default();
+    let lto_removed = row.get("lto_removed").and_then(Value::bool);
+    if lto_removed.is_some_and(|removed| removed != has_lto(&flags)) {
+        f.error(
+            format!("/rows/{index}/lto_removed"),
+            "link-time optimisation is taken out where the flags have it",
+            has_lto(&flags),
+            !has_lto(&flags),
+        );
+    }
     let elf = row.get("elf").filter(|elf| !elf.is_null()).map(elf);
     if let Some(elf) = &elf {
         sections(index, elf, f);
     }
     let wrapped = row.get("wrapped").map_or(&[][..], Value::items).iter();
+    let group = |w: &Value| text(w, "name").zip(text(w, "group"));
     Build {
+        groups: wrapped.clone().filter_map(group).collect(),
         status,
+        reason: Reason::of(row),
+        flags,
         libraries,
         elf,
         wrapped: wrapped
             .filter_map(|w| text(w, "symbol").zip(text(w, "name")))
             .collect(),
-        lto_removed: row.get("lto_removed").and_then(Value::bool),
+        lto_removed,
     }
 }
 
-/// Figures of an ELF file by name.
+/// Whether flags ask for link-time optimisation: the last word about it decides.
+fn has_lto(flags: &str) -> bool {
+    let about = |flag: &&str| matches!(*flag, "-flto" | "-fno-lto") || flag.starts_with("-flto=");
+    flags
+        .split_whitespace()
+        .rfind(about)
+        .is_some_and(|flag| flag != "-fno-lto")
+}
+
+/// Figures of an ELF file by name, and the libraries that it needs.
 pub fn elf(value: &Value) -> Vec<(String, Option<u64>)> {
-    let figures = value.members().iter();
-    figures
-        .filter(|(key, _)| !key.is("needed"))
-        .map(|(key, figure)| (key.decode().into_owned(), figure.u64()))
-        .collect()
+    let mut all = Vec::new();
+    for (key, figure) in value.members() {
+        let key = key.decode();
+        for library in figure.items().iter().filter_map(Value::str) {
+            all.push((format!("{key} {library}"), None));
+        }
+        all.push((key.into_owned(), figure.u64()));
+    }
+    all
 }
 
 /// All parts of a loaded image add up to it.
@@ -463,6 +680,19 @@ fn sections(index: usize, elf: &[(String, Option<u64>)], f: &mut Findings) {
             );
         }
     }
+}
+
+/// Reads the systems of a configuration: `[[system]]` with `id`, `arch` and `cpu_model`.
+pub fn systems(text: &str) -> BTreeMap<String, System> {
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let all = table.get("system").and_then(toml::Value::as_array);
+    let system = |system: &toml::Value| {
+        let word = |key: &str| system.get(key)?.as_str().map(str::to_owned);
+        let cpu_model = Regex::new(&word("cpu_model")?).ok()?;
+        let arch = word("arch")?;
+        Some((word("id")?, System { arch, cpu_model }))
+    };
+    all.into_iter().flatten().filter_map(system).collect()
 }
 
 /// Reads the size catalogue: `ID;Instance;PublicKeyBytes;CiphertextBytes;SignatureBytes;Basis`.

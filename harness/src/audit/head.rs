@@ -1,6 +1,6 @@
 //! The common head of evidence files, against the campaign, the sessions and the file's place.
 
-use super::facts::{text, Facts};
+use super::facts::{text, Facts, Reason};
 use super::finding::Findings;
 use super::shape::Form;
 use crate::json::Value;
@@ -14,8 +14,8 @@ pub struct Head {
     pub subject: String,
     /// How far the evidence goes.
     pub status: String,
-    /// Code of the reason.
-    pub reason: Option<String>,
+    /// Why it is not complete.
+    pub reason: Option<Reason>,
     /// Operation, where the file is about one.
     pub operation: Option<String>,
     /// Numbers of the sessions that contributed.
@@ -30,7 +30,7 @@ pub fn check(form: Form, path: &str, value: &Value, facts: &Facts, f: &mut Findi
     let head = Head {
         subject: parts.iter().take(2).copied().collect::<Vec<_>>().join("/"),
         status: text(value, "status").unwrap_or_default(),
-        reason: value.get("reason").and_then(|r| text(r, "code")),
+        reason: Reason::of(value),
         operation: text(value, "operation"),
         sessions: Vec::new(),
         identity: identity.clone(),

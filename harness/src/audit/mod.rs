@@ -12,14 +12,20 @@
 //! | `facts.rs` | campaign, builds, sessions: what others are held against |
 //! | `head.rs` | the common head |
 //! | `timing.rs` | timing records |
+//! | `codes.rs` | why something is missing, where that follows |
+//! | `asked.rs` | requests and inputs of timing records |
 //! | `other.rs` | KAT, calibration, memory, profile |
 //! | `study.rs` | points and models of the message-size study |
 //! | `cross.rs` | what several files say of one thing |
+//! | `course.rs` | the course of a run: its journal against rows, records and moments |
 //! | `imported.rs` | imports: derived again from their source |
 //! | `schema2.rs` | the rules of the public campaign's format |
 //! | `pages.rs` | the pages, rendered again |
 
+mod asked;
 mod chain;
+mod codes;
+mod course;
 mod cross;
 mod facts;
 pub mod files;
@@ -48,6 +54,9 @@ use std::path::{Path, PathBuf};
 
 /// The size catalogue below the root of a campaign.
 const CATALOGUE: &str = "performance/external_sizes.csv";
+
+/// The configuration in the root of a campaign.
+const CONFIGURATION: &str = "campaign.toml";
 
 /// What an audit found.
 #[derive(Debug, serde::Serialize)]
@@ -85,8 +94,10 @@ pub fn audit(path: &Path) -> Report {
         root: path,
         manifest: &manifest,
         facts: Facts {
-            sizes: catalogue(path),
-            clock_jumped: journal.clock_jumped,
+            sizes: above(path, CATALOGUE).map_or_else(BTreeMap::new, |text| facts::sizes(&text)),
+            systems: above(path, CONFIGURATION)
+                .map_or_else(BTreeMap::new, |text| facts::systems(&text)),
+            jumped_ns: journal.jumped_ns,
             ..Facts::default()
         },
     };
@@ -141,13 +152,12 @@ pub fn manifest(bytes: &[u8]) -> (BTreeMap<String, String>, Vec<Finding>) {
     (entries, f.list)
 }
 
-/// The size catalogue of the nearest folder above the dataset that has one.
-fn catalogue(path: &Path) -> BTreeMap<String, facts::Sizes> {
+/// A file of the nearest folder above the dataset that has it.
+fn above(path: &Path, file: &str) -> Option<String> {
     let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let text = absolute
+    absolute
         .ancestors()
-        .find_map(|folder| std::fs::read_to_string(folder.join(CATALOGUE)).ok());
-    text.map(|text| facts::sizes(&text)).unwrap_or_default()
+        .find_map(|folder| std::fs::read_to_string(folder.join(file)).ok())
 }
 
 struct Audit<'a> {
@@ -165,14 +175,72 @@ struct Seen {
 }
 
 enum What {
-    Kat(head::Head, other::Kat),
+    Kat(head::Head, other::Kat, Span),
     Calibrate(head::Head, other::Calibration),
     Timing(head::Head, timing::Record),
     Study(head::Head, timing::Record, study::Point),
     Fit(head::Head, study::Fit),
-    Memory(head::Head),
-    Profile(head::Head),
+    Memory(head::Head, Option<u64>),
+    Profile(head::Head, Option<u64>),
     Nothing,
+}
+
+/// First and last moment of something, nanoseconds since the epoch.
+type Span = (Option<i128>, Option<i128>);
+
+fn span(value: &Value) -> Span {
+    let at = |key: &str| text::utc_ns(&value.get(key)?.str()?);
+    (at("start"), at("end"))
+}
+
+/// The runs of memory evidence are of one key and one message each, numbered; their number.
+fn numbered(value: &Value, facts: &Facts, f: &mut Findings) -> Option<u64> {
+    let runs = value.get("runs")?.items();
+    for (index, run) in (0..).zip(runs).filter(|_| facts.is_own()) {
+        let of = ["key", "message"].map(|key| run.get(key).and_then(Value::u64));
+        if of != [Some(index); 2] {
+            let rule = "each run is of a key and a message of its own";
+            f.error(format!("/runs/{index}"), rule, index, format!("{of:?}"));
+        }
+    }
+    Some(runs.len() as u64)
+}
+
+/// Functions are of the group that they were wrapped in.
+fn groups(value: &Value, head: &head::Head, facts: &Facts, f: &mut Findings) {
+    let Some(built) = facts.builds.get(&head.identity).filter(|_| facts.is_own()) else {
+        return;
+    };
+    let calls = value.get("calls").map_or(&[][..], Value::items);
+    for (index, call) in calls.iter().enumerate() {
+        let name = facts::text(call, "function").unwrap_or_default();
+        let (known, found) = (built.groups.get(&name), facts::text(call, "group"));
+        if known != found.as_ref() {
+            let (known, found) = (format!("{known:?}"), format!("{found:?}"));
+            let pointer = format!("/calls/{index}/group");
+            f.error(
+                pointer,
+                "a function is of the group of build.json",
+                known,
+                found,
+            );
+        }
+    }
+}
+
+/// Memory and profile evidence repeat what the build did with link-time optimisation.
+fn lto_removed(value: &Value, head: &head::Head, facts: &Facts, f: &mut Findings) {
+    let built = facts.builds.get(&head.identity).and_then(|b| b.lto_removed);
+    let found = value.get("lto_removed").and_then(Value::bool);
+    if facts.is_own() && found.unwrap_or(false) != built.unwrap_or(false) {
+        let (built, found) = (format!("{built:?}"), format!("{found:?}"));
+        f.error(
+            "/lto_removed",
+            "the library is the one of build.json",
+            built,
+            found,
+        );
+    }
 }
 
 impl Audit<'_> {
@@ -244,11 +312,13 @@ impl Audit<'_> {
                 )
             };
             match file.what {
-                What::Kat(head, kat) => {
+                What::Kat(head, kat, span) => {
+                    evidence.spans.insert(file.path.clone(), span);
                     evidence.kat.insert(file.path, (head, kat));
                 }
                 What::Calibrate(head, calibration) => {
-                    evidence.calibrate.insert(key(&head), calibration);
+                    let place = (file.path, head.clone(), calibration);
+                    evidence.calibrate.insert(key(&head), place);
                 }
                 What::Timing(head, record) => {
                     evidence.timing.insert(file.path, (head, record));
@@ -260,11 +330,11 @@ impl Audit<'_> {
                 What::Fit(head, fit) => {
                     evidence.fits.insert(key(&head), (file.path, fit));
                 }
-                What::Memory(head) => {
-                    evidence.memory.insert(key(&head));
+                What::Memory(head, keys) => {
+                    evidence.memory.insert(key(&head), (head, keys));
                 }
-                What::Profile(head) => {
-                    evidence.profile.insert(key(&head));
+                What::Profile(head, keys) => {
+                    evidence.profile.insert(key(&head), (head, keys));
                 }
                 What::Nothing => {}
             }
@@ -308,12 +378,13 @@ impl Audit<'_> {
             return What::Nothing;
         }
         let head = head::check(form, path, &value, &self.facts, f);
+        codes::check(form, &value, &head, &self.facts, f);
         match form {
             Form::Kat => {
                 let log = value.get("log").and_then(Value::str).unwrap_or_default();
                 let log = files::read(self.root, &log, files::LARGEST).ok();
                 let kat = other::kat(&value, &head, &self.facts, log.as_deref(), f);
-                What::Kat(head, kat)
+                What::Kat(head, kat, span(&value))
             }
             Form::Calibrate => {
                 let calibration = other::calibrate(&value, &head, &self.facts, f);
@@ -331,11 +402,15 @@ impl Audit<'_> {
             Form::Fit => What::Fit(head, study::fit(&value)),
             Form::Memory => {
                 other::memory(&value, &head, &self.facts, f);
-                What::Memory(head)
+                lto_removed(&value, &head, &self.facts, f);
+                let keys = numbered(&value, &self.facts, f);
+                What::Memory(head, keys)
             }
             Form::Profile => {
                 other::profile(&value, &head, &self.facts, f);
-                What::Profile(head)
+                lto_removed(&value, &head, &self.facts, f);
+                groups(&value, &head, &self.facts, f);
+                What::Profile(head, value.get("keys").and_then(Value::u64))
             }
             _ => What::Nothing,
         }

@@ -27,6 +27,8 @@ pub struct Kat {
 pub struct Calibration {
     /// Cost of one call, seconds.
     pub cost_s: Option<f64>,
+    /// Cost of one key generation, seconds.
+    pub key_s: Option<f64>,
     /// Preparation of a trial, seconds.
     pub preparation_s: Option<f64>,
     /// Timed library.
@@ -274,6 +276,7 @@ pub fn calibrate(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) ->
     };
     Calibration {
         cost_s,
+        key_s: real("key_s"),
         preparation_s: real("preparation_s"),
         library,
         outputs: output("pk")

@@ -1,7 +1,7 @@
 //! The message-size study: what follows from the attempts of a point beyond a timing record, and the
 //! fitted models, computed again.
 
-use super::facts::{text, Facts, Study};
+use super::facts::{text, Facts, Row, Study};
 use super::finding::{Finding, Findings};
 use super::head::Head;
 use super::number::{close, sum, t_975};
@@ -646,11 +646,9 @@ pub fn whole(
             files.len(),
         );
     }
-    for (identity, (status, _)) in facts
-        .rows
-        .iter()
-        .filter(|(_, (status, _))| status == "complete")
-    {
+    let complete = |row: &Row| row.status == "complete";
+    for (identity, row) in facts.rows.iter().filter(|(_, row)| complete(row)) {
+        let status = &row.status;
         for operation in ["keygen", "sign", "verify"] {
             if !wanted(&format!("{identity}/{operation}")) {
                 continue;

@@ -1,5 +1,6 @@
 //! The timing record: everything that follows from its attempts and its plan, computed again.
 
+use super::asked;
 use super::facts::{text, Facts, Plan};
 use super::finding::Findings;
 use super::head::Head;
@@ -25,11 +26,24 @@ pub struct Record {
     /// CPU.
     pub cpu: Option<u64>,
     /// Attempts of each trial.
-    pub attempts: Vec<u64>,
+    pub attempts: Vec<Vec<Tried>>,
     /// `host_ready`.
     pub host_ready: Option<bool>,
     /// Bytes of each message.
     pub message_bytes: Option<u64>,
+}
+
+/// One attempt, as far as the journal saw it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tried {
+    /// Session that ran it.
+    pub session: u64,
+    /// When it started, nanoseconds since the epoch.
+    pub started: Option<i128>,
+    /// Whether it ended well.
+    pub ok: bool,
+    /// Names of its flags.
+    pub flags: Vec<String>,
 }
 
 /// One attempt, as far as anything follows from it.
@@ -44,6 +58,7 @@ struct Attempt {
     ticks: Option<u64>,
     batch: Option<u64>,
     samples: Vec<u64>,
+    tried: Tried,
 }
 
 impl Attempt {
@@ -105,7 +120,7 @@ pub fn check(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) -> Rec
         ),
     };
     compare(derived, expected.as_ref(), f);
-    seeds(value, head, f);
+    asked::check(value, head, facts, f);
     if cpu.is_some_and(|cpu| !facts.cpus.contains(&cpu)) {
         f.error(
             "/cpu",
@@ -127,8 +142,8 @@ pub fn check(value: &Value, head: &Head, facts: &Facts, f: &mut Findings) -> Rec
         ),
         cpu,
         attempts: trials
-            .iter()
-            .map(|(attempts, _)| attempts.len() as u64)
+            .into_iter()
+            .map(|(attempts, _)| attempts.into_iter().map(|a| a.tried).collect())
             .collect(),
         host_ready: value.get("host_ready").and_then(Value::bool),
         message_bytes: value.at(&["inputs", "message_bytes"]).and_then(Value::u64),
@@ -151,6 +166,15 @@ fn source_reason(value: &Value, source: Source, f: &mut Findings) {
     if (source == Source::Perf) == reason {
         let rule = "a source other than perf says why there are no core cycles";
         f.error("/cycle_source/reason", rule, source != Source::Perf, reason);
+    }
+    let says = |path: &[&str]| value.at(path).and_then(Value::bool);
+    if source == Source::Perf && says(&["cycle_source", "user_only"]) == Some(false) {
+        let rule = "core cycles are those of user mode";
+        f.error("/cycle_source/user_only", rule, true, false);
+    }
+    if source != Source::None && says(&["cycle_source", "self_test", "plausible"]) == Some(false) {
+        let rule = "a source that failed its self-test is not counted with";
+        f.error("/cycle_source/self_test/plausible", rule, true, false);
     }
 }
 
@@ -359,6 +383,12 @@ fn check_attempt(
             .iter()
             .filter_map(Value::u64)
             .collect(),
+        tried: Tried {
+            session: number("session").unwrap_or(u64::MAX),
+            started: text(value, "started_utc").and_then(|t| utc_ns(&t)),
+            ok: exit == "ok",
+            flags: flags.iter().filter_map(|flag| text(flag, "name")).collect(),
+        },
     };
     if attempt.ok {
         let planned = record.at(&["plan", "iterations"]).and_then(Value::u64);
@@ -378,7 +408,7 @@ fn check_attempt(
         counters(&attempt, uncounted, place, source, f);
         batches(&attempt, value, place, f);
         cpus(value, place, record, f);
-        check_flags(&attempt, value, place, facts, f);
+        check_flags(&attempt, value, place, record, facts, f);
     } else if attempt.calls > 0 && !attempt.interrupted {
         f.error(
             format!("{place}/calls"),
@@ -497,7 +527,7 @@ fn cpus(value: &Value, place: &str, record: &Value, f: &mut Findings) {
     }
     let time = |key: &str| value.get(key).and_then(Value::u64);
     if let (Some(enabled), Some(running)) = (time("time_enabled"), time("time_running")) {
-        if running < enabled {
+        if running != enabled {
             f.error(
                 format!("{place}/time_running"),
                 "a counter that was off part of the time is not used",
@@ -510,7 +540,14 @@ fn cpus(value: &Value, place: &str, record: &Value, f: &mut Findings) {
 
 /// What disturbed an attempt by its own figures is flagged with the plan's limits, and no flag is
 /// there without its cause.
-fn check_flags(attempt: &Attempt, value: &Value, place: &str, facts: &Facts, f: &mut Findings) {
+fn check_flags(
+    attempt: &Attempt,
+    value: &Value,
+    place: &str,
+    record: &Value,
+    facts: &Facts,
+    f: &mut Findings,
+) {
     let Some(plan) = &facts.plan else {
         return;
     };
@@ -524,6 +561,11 @@ fn check_flags(attempt: &Attempt, value: &Value, place: &str, facts: &Facts, f: 
     }
     let number = |path: &[&str]| value.at(path).and_then(Value::u64);
     let seconds = attempt.seconds();
+    let moved = number(&["cpu_before"]) != number(&["cpu_after"]);
+    let session = facts.sessions.get(&attempt.tried.session);
+    let clock = session
+        .zip(record.get("cpu").and_then(Value::u64))
+        .and_then(|(session, cpu)| session.clocks.get(&cpu).copied());
     let mut expected: Vec<(&str, Option<f64>, f64, bool)> = vec![
         (
             "involuntary_switches_per_s",
@@ -536,6 +578,23 @@ fn check_flags(attempt: &Attempt, value: &Value, place: &str, facts: &Facts, f: 
             number(&["faults", "major"]).map(|n| n as f64),
             0.0,
             true,
+        ),
+        (
+            "migrations",
+            number(&["switches", "migrations"])
+                .or_else(|| value.get("switches").map(|_| 0))
+                .map(|n| n.max(u64::from(moved)) as f64),
+            0.0,
+            true,
+        ),
+        (
+            "min_clock_ratio",
+            attempt
+                .cycles
+                .zip(clock)
+                .map(|(cycles, clock)| cycles as f64 / seconds / clock),
+            plan.min_clock_ratio,
+            false,
         ),
         (
             "min_cpu_per_wall",
@@ -632,7 +691,7 @@ fn slots(value: &Value, head: &Head, trials: &[CheckedTrial], f: &mut Findings) 
         .at(&["plan", "trials"])
         .and_then(Value::u64)
         .unwrap_or(0);
-    let emulated = head.reason.as_deref() == Some("emulated");
+    let emulated = head.reason.as_ref().is_some_and(|r| r.code == "emulated");
     if !emulated && trials.len() as u64 != planned {
         f.error(
             "/trials",
@@ -660,53 +719,13 @@ fn slots(value: &Value, head: &Head, trials: &[CheckedTrial], f: &mut Findings) 
     }
 }
 
-/// Every seed is the hash of what it is for.
-fn seeds(value: &Value, head: &Head, f: &mut Findings) {
-    if value
-        .at(&["inputs", "rule"])
-        .and_then(|r| r.str())
-        .as_deref()
-        != Some("fresh")
-    {
-        return;
-    }
-    let operation = head.operation.clone().unwrap_or_default();
-    for (index, seed) in value
-        .at(&["inputs", "seeds"])
-        .map_or(&[][..], Value::items)
-        .iter()
-        .enumerate()
-    {
-        let trial = seed.get("trial").and_then(Value::u64).unwrap_or(0) as u32;
-        let role = text(seed, "role").unwrap_or_default();
-        let found = text(seed, "seed").unwrap_or_default();
-        let of = |operation: &str, trial: u32| {
-            let mut hash = Sha256::new();
-            hash.update(format!("campaign/1\0{}\0{operation}\0", head.subject));
-            hash.update(trial.to_le_bytes());
-            hash.update(&role);
-            const_hex::encode(hash.finalize())
-        };
-        // One key for the run is trial 0's, prepared once per library: verification has the signer's.
-        let for_the_run = role == "key"
-            && (found == of(&operation, 0) || operation == "verify" && found == of("sign", 0));
-        if found != of(&operation, trial) && !for_the_run {
-            f.error(
-                format!("/inputs/seeds/{index}/seed"),
-                "a seed is the hash of its purpose",
-                of(&operation, trial),
-                found,
-            );
-        }
-    }
-}
-
 /// Derived values by pointer below `/derived`; a value is a number, a null, or a word.
 #[derive(Debug, Clone, PartialEq)]
 enum Expected {
     Real(f64),
     Count(u64),
     Word(String),
+    Words(Vec<String>),
     Null,
 }
 
@@ -716,6 +735,7 @@ impl std::fmt::Display for Expected {
             Expected::Real(value) => write!(f, "{value}"),
             Expected::Count(value) => write!(f, "{value}"),
             Expected::Word(word) => f.write_str(word),
+            Expected::Words(words) => write!(f, "{words:?}"),
             Expected::Null => f.write_str("null"),
         }
     }
@@ -911,19 +931,36 @@ fn stability(
 ) {
     let (least, most) = (in_order[0], in_order[in_order.len() - 1]);
     let spread = (most - least) / middle(in_order).unwrap_or(f64::NAN);
-    let impossible = counted.iter().any(|a| {
-        let rate = a.cycles.map(|c| c as f64 / a.seconds());
-        let odd = rate
-            .zip(clock)
-            .is_some_and(|(rate, clock)| !(0.2..=2.0).contains(&(rate / clock)));
-        a.cycles == Some(0) || odd
-    });
-    let verdict = match spread {
-        _ if impossible => "unusable",
-        s if s > 0.10 => "unusable",
-        s if s > 0.02 => "noisy",
-        _ => "stable",
+    let wide = |limit: u32| {
+        format!(
+            "trial means spread over {:.1}% (limit {limit}%)",
+            spread * 100.0
+        )
     };
+    let (by_spread, reason) = match spread {
+        s if s > 0.10 => ("unusable", Some(wide(10))),
+        s if s > 0.02 => ("noisy", Some(wide(2))),
+        _ => ("stable", None),
+    };
+    let impossible = |a: &&Attempt| {
+        let rate = a.cycles? as f64 / a.seconds();
+        let odd = clock.is_some_and(|clock| !(0.2..=2.0).contains(&(rate / clock)));
+        match a.cycles {
+            Some(0) => Some("a trial counted no cycles".to_owned()),
+            _ if odd => Some(format!(
+                "{:.3} GHz counted, outside 0.2 to 2 times the clock",
+                rate / 1e9
+            )),
+            _ => None,
+        }
+    };
+    let impossible: Vec<String> = counted.iter().filter_map(impossible).collect();
+    let verdict = if impossible.is_empty() {
+        by_spread
+    } else {
+        "unusable"
+    };
+    let reasons = reason.into_iter().chain(impossible).collect();
     let trials = t.map(|t| {
         let (mean, deviation) = mean_deviation(means);
         (t * deviation / (0.01 * mean)).powi(2).ceil() as u64
@@ -931,6 +968,7 @@ fn stability(
     derived.extend([
         ("/stability/verdict", Expected::Word(verdict.to_owned())),
         ("/stability/spread", Expected::Real(spread)),
+        ("/stability/reasons", Expected::Words(reasons)),
         (
             "/stability/trials_for_1_percent",
             trials.map_or(Expected::Null, Expected::Count),
@@ -974,6 +1012,13 @@ fn compare(derived: &Value, expected: Option<&Derived>, f: &mut Findings) {
             Expected::Real(e) => found.and_then(Value::f64) == Some(*e),
             Expected::Count(e) => found.and_then(Value::u64) == Some(*e),
             Expected::Word(e) => found.and_then(Value::str).is_some_and(|x| x == *e),
+            Expected::Words(e) => found.is_some_and(|x| {
+                matches!(x, Value::Array(_))
+                    && x.items()
+                        .iter()
+                        .map(Value::str)
+                        .eq(e.iter().map(|e| Some(e.as_str().into())))
+            }),
             Expected::Null => found.is_some_and(Value::is_null),
         };
         if !agrees {

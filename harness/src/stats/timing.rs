@@ -58,6 +58,16 @@ pub fn derive_timing(
     let stability = input
         .verdicts
         .then(|| stability(&means, &counted, input.clock_hz));
+    if stability
+        .as_ref()
+        .is_some_and(|s| s.trials_for_1_percent.is_none())
+    {
+        let text = format!("it needs 3 trials, {} counted", means.len());
+        missing.insert(
+            "stability/trials_for_1_percent".to_owned(),
+            Reason::new(ReasonCode::TooFewTrials, text),
+        );
+    }
     if stability.is_none() {
         missing.insert(
             "stability".to_owned(),

@@ -9,7 +9,10 @@ use crate::evidence::seal::{self, MANIFEST};
 use crate::evidence::*;
 use crate::hash;
 use crate::identity::Identity;
-use protocol::{Operation, Outputs};
+use protocol::{
+    InputRule, Inputs, Isolation, LibraryFile, MeasureTask, Operation, Outputs, Request,
+    SourceKind, Task,
+};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -30,12 +33,18 @@ pub fn write(spec: &Synthetic, dir: &Path) -> io::Result<String> {
     };
     let mut dataset = spec.build();
     let environment = writer.environment(&mut dataset)?;
-    let builds = writer.build(&mut dataset)?;
-    let kat = writer.kat(&mut dataset, &environment)?;
-    writer.calibrate(&dataset, &environment, &builds)?;
-    writer.timing(&mut dataset, &environment, &builds, &kat)?;
-    writer.memory(&mut dataset, &environment, &builds)?;
-    writer.profile(&mut dataset, &environment, &builds)?;
+    let builds = writer.phase("build", |w| w.build(&mut dataset))?;
+    let kat = writer.phase("kat", |w| w.kat(&mut dataset, &environment))?;
+    writer.phase("calibrate", |w| {
+        w.calibrate(&dataset, &environment, &builds)
+    })?;
+    writer.phase("measure", |w| {
+        w.timing(&mut dataset, &environment, &builds, &kat)
+    })?;
+    writer.phase("memory", |w| w.memory(&mut dataset, &environment, &builds))?;
+    writer.phase("profile", |w| {
+        w.profile(&mut dataset, &environment, &builds)
+    })?;
     writer.campaign(&mut dataset)?;
     writer.close(&dataset)
 }
@@ -50,6 +59,20 @@ struct Writer<'a> {
 type Libraries = BTreeMap<String, String>;
 
 impl Writer<'_> {
+    fn phase<T>(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&mut Self) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let phase = name.to_owned();
+        self.events.push(JournalEvent::PhaseBegun {
+            phase: phase.clone(),
+        });
+        let done = work(self)?;
+        self.events.push(JournalEvent::PhaseEnded { phase });
+        Ok(done)
+    }
+
     fn file<T: Explained>(&mut self, path: &str, mut value: T) -> io::Result<String> {
         explain(&mut value);
         self.json(path, &value)
@@ -76,7 +99,16 @@ impl Writer<'_> {
     }
 
     fn environment(&mut self, dataset: &mut Dataset) -> io::Result<SessionRef> {
-        let environment = dataset.environments.remove(0).value;
+        let mut environment = dataset.environments.remove(0).value;
+        // Processors that the project's own systems match.
+        let model = match dataset.campaign.system.as_str() {
+            "x86_1" => Some("12th Gen Intel(R) Core(TM) i7-12700"),
+            "arm_1" => Some("Qualcomm Oryon"),
+            _ => None,
+        };
+        if let Some(model) = model {
+            environment.stable.cpu_model = Some(model.to_owned());
+        }
         Ok(SessionRef {
             k: 0,
             environment_sha256: self.file("environment/0.json", environment)?,
@@ -102,6 +134,9 @@ impl Writer<'_> {
                         bytes: Some(40_000),
                     },
                 );
+            }
+            if row.lto_removed == Some(true) {
+                row.flags += " -flto";
             }
             row.wrapped = [
                 ("pseudoXOF", "pseudoXOF", "hash"),
@@ -129,7 +164,6 @@ impl Writer<'_> {
             let mut kat = entry.value;
             kat.head.sessions = vec![environment.clone()];
             kat.start = Some(self.now());
-            kat.end = kat.start.clone();
             let mut log = vec![
                 format!("identity {identity}"),
                 format!("library timed {}", kat.library.sha256),
@@ -146,6 +180,7 @@ impl Writer<'_> {
             log.push("RESULT PASS\n".to_owned());
             let file = kat.log.clone();
             kat.log_sha256 = self.bytes(&file, log.join("\n").as_bytes())?;
+            kat.end = Some(self.now());
             let file = kat_file(&identity, LibraryKind::Timed);
             let (result, sha256) = (kat.result, self.file(&file, kat)?);
             references.insert(
@@ -192,7 +227,7 @@ impl Writer<'_> {
                     sha256: builds[identity]["timed"].clone(),
                 },
                 c_s: Some(calls_ns[0] as f64 / 1e9),
-                key_s: Some(cost),
+                key_s: Some(calls_ns[0] as f64 / 1e9),
                 preparation_s: Some(0.0),
                 calls_ns,
                 outputs,
@@ -215,6 +250,7 @@ impl Writer<'_> {
             .filter(|((_, operation), _)| *operation == Operation::Verify)
             .map(|((identity, _), entry)| (identity.clone(), entry.value.plan.cost_s))
             .collect();
+        let mut open = Vec::new();
         for entry in records.into_values().chain(std::mem::take(&mut dataset.aa)) {
             let (path, mut record) = (entry.file, entry.value);
             let identity = record.head.identity.clone();
@@ -225,18 +261,46 @@ impl Writer<'_> {
                 record.plan.cost_s = costs[&identity];
             }
             plan(&mut record.plan);
-            record.inputs.seeds = seeds(&identity, record.operation, record.plan.trials);
-            for (trial, slot) in (0..).zip(&mut record.trials) {
-                for (attempt, one) in (0..).zip(&mut slot.attempts) {
-                    self.events.push(JournalEvent::AttemptBegun {
-                        record: path.clone(),
-                        trial,
-                        attempt,
-                    });
-                    one.started_utc = Some(self.now());
-                }
+            inputs(&mut record);
+            uncounted(&mut record);
+            open.push((path, record));
+        }
+        for (trial, item) in schedule(&open) {
+            let (path, record) = &mut open[item];
+            self.trial(path, record, trial)?;
+        }
+        Ok(())
+    }
+
+    /// One trial: each attempt begins and is written down; the last one of a record leaves its file.
+    fn trial(&mut self, path: &str, record: &mut TimingRecord, trial: u32) -> io::Result<()> {
+        let asked = serde_json::to_string(&request(record, trial))?;
+        let last = trial + 1 == record.plan.trials;
+        let attempts = record.trials[trial as usize].attempts.len();
+        for attempt in 0..attempts {
+            if let Some(before) = attempt.checked_sub(1) {
+                let flags = &record.trials[trial as usize].attempts[before].flags;
+                self.events.push(JournalEvent::Retry {
+                    record: path.to_owned(),
+                    trial,
+                    flags: flags.iter().map(|flag| flag.name.clone()).collect(),
+                });
             }
-            self.file(&path, record)?;
+            self.events.push(JournalEvent::AttemptBegun {
+                record: path.to_owned(),
+                trial,
+                attempt: attempt as u32,
+            });
+            let one = &mut record.trials[trial as usize].attempts[attempt];
+            one.started_utc = Some(self.now());
+            one.command = vec!["worker".to_owned(), asked.clone()];
+            match last && attempt + 1 == attempts {
+                true => self.file(path, record.clone()).map(|_| ())?,
+                false => self.events.push(JournalEvent::Written {
+                    path: path.to_owned(),
+                    sha256: hash::sha256(format!("{path} {trial} {attempt}").as_bytes()),
+                }),
+            }
         }
         Ok(())
     }
@@ -251,8 +315,16 @@ impl Writer<'_> {
             let (path, mut memory) = (entry.file, entry.value);
             memory.head.sessions = vec![environment.clone()];
             memory.library.sha256 = builds[&identity]["memory"].clone();
+            // As many keys as a profile has: the peaks of three of them, over and over.
+            memory.runs = (0..KEYS)
+                .map(|key| protocol::MemoryRun {
+                    key,
+                    message: key,
+                    ..memory.runs[key as usize % 3].clone()
+                })
+                .collect();
             if let Some(derived) = &mut memory.derived {
-                // Three runs: the median is the middle one.
+                // The median is the middle one.
                 derived.median = MemoryFigures {
                     stack_peak_bytes: memory.runs[1].stack_peak_bytes as f64,
                     heap_peak_bytes: memory.runs[1].heap_peak_bytes as f64,
@@ -282,7 +354,7 @@ impl Writer<'_> {
 
     fn campaign(&mut self, dataset: &mut Dataset) -> io::Result<()> {
         let calls = dataset.campaign.plan.as_mut().expect("it has a plan");
-        calls.iterations = Some(FIXED);
+        (calls.iterations, calls.keys) = (Some(FIXED), KEYS);
         // Written at the end, so that everything lies inside the campaign.
         dataset.campaign.started_utc = Some(crate::clock::utc_text(START_US + STEP_US));
         dataset.campaign.ended_utc = Some(self.now());
@@ -313,7 +385,7 @@ impl Writer<'_> {
                 config_sha256: campaign.config_sha256.clone().unwrap_or_default(),
                 only: None,
                 cpus: None,
-                order_seed: "0".repeat(32),
+                order_seed: order_seed(),
                 study: campaign.study.clone().map(Box::new),
             },
             JournalEvent::SessionBegun {
@@ -339,6 +411,9 @@ impl Writer<'_> {
     }
 }
 
+/// Keys of memory and profiles.
+const KEYS: u32 = 10;
+
 /// Calls of every trial: the synthetic plan fixes them.
 const FIXED: u64 = 21;
 
@@ -354,10 +429,54 @@ fn plan(plan: &mut PlanRecord) {
         300.0 + 3.0 * (plan.iterations as f64 + f64::from(plan.warmups)) * cost + 3.0 * 0.0;
 }
 
-fn seeds(identity: &Identity, operation: Operation, trials: u32) -> Vec<SeedRecord> {
+/// Seed of the order of trials.
+fn order_seed() -> String {
+    "0".repeat(32)
+}
+
+/// Trials of the records in the order of a run: round by round, by the digest of seed, round and key.
+fn schedule(records: &[(String, TimingRecord)]) -> Vec<(u32, usize)> {
+    let mut places = Vec::new();
+    for (item, (_, record)) in records.iter().enumerate() {
+        let mut key = record.head.identity.operation_key(record.operation);
+        if record.aa {
+            key += ".aa";
+        }
+        for trial in 0..record.plan.trials {
+            let mut hash = Sha256::new();
+            hash.update(format!("{}\0", order_seed()));
+            hash.update(trial.to_le_bytes());
+            hash.update(&key);
+            places.push((trial, hash.finalize(), item));
+        }
+    }
+    places.sort();
+    places
+        .into_iter()
+        .map(|(trial, _, item)| (trial, item))
+        .collect()
+}
+
+/// Roles of the streams of an operation.
+fn roles(operation: Operation) -> &'static [&'static str] {
+    match operation {
+        Operation::Keygen => &["key"],
+        Operation::Sign | Operation::Verify => &["key", "message", "random"],
+    }
+}
+
+/// Keys, messages and seeds of a record with a plan.
+fn inputs(record: &mut TimingRecord) {
+    let total = record.plan.iterations + u64::from(record.plan.warmups);
+    let (keys, messages) = match record.operation {
+        Operation::Keygen => (0, 0),
+        Operation::Sign => (1, total),
+        Operation::Verify => (1, total.min(protocol::VERIFY_PAIRS)),
+    };
+    let (subject, operation) = (record.head.identity.subject(), record.operation);
     let seed = |trial: u32, role: &str| {
         let mut hash = Sha256::new();
-        hash.update(format!("campaign/1\0{}\0{operation}\0", identity.subject()));
+        hash.update(format!("campaign/1\0{subject}\0{operation}\0"));
         hash.update(trial.to_le_bytes());
         hash.update(role);
         SeedRecord {
@@ -366,9 +485,60 @@ fn seeds(identity: &Identity, operation: Operation, trials: u32) -> Vec<SeedReco
             seed: const_hex::encode(hash.finalize()),
         }
     };
-    (0..trials)
-        .flat_map(|trial| ["key", "message"].map(|role| seed(trial, role)))
-        .collect()
+    let inputs = &mut record.inputs;
+    (inputs.keys, inputs.messages) = (Some(keys), Some(messages));
+    inputs.seeds = (0..record.plan.trials)
+        .flat_map(|trial| roles(operation).iter().map(move |role| (trial, *role)))
+        .map(|(trial, role)| seed(trial, role))
+        .collect();
+}
+
+/// Why attempts that count cycles have no ticks.
+fn uncounted(record: &mut TimingRecord) {
+    if record.cycle_source.kind != SourceKind::Perf {
+        return;
+    }
+    let text = "the source counts core cycles, and no clock beside them";
+    let derived = ["mean", "median_trial", "min_trial", "max_trial"];
+    let derived = derived.map(|of| format!("/derived/{of}_ticks"));
+    for pointer in derived
+        .into_iter()
+        .chain(["/trials/*/attempts/*/ticks".to_owned()])
+    {
+        let reason = Reason::new(ReasonCode::NotInPlan, text);
+        record.head.missing.insert(pointer, reason);
+    }
+}
+
+/// What the worker of an attempt was asked for, as its command keeps it.
+fn request(record: &TimingRecord, trial: u32) -> Request {
+    let plan = &record.plan;
+    Request {
+        version: protocol::VERSION,
+        token: String::new(),
+        library: record.libraries.timed.clone().map(|sha256| LibraryFile {
+            path: format!("lib/{sha256}.so"),
+            sha256,
+        }),
+        cpu: record.cpu,
+        stack_bytes: 64 << 20,
+        isolation: Isolation::NONE,
+        task: Task::Measure(MeasureTask {
+            operation: record.operation,
+            inputs: Inputs {
+                subject: record.head.identity.subject(),
+                rule: InputRule::Fresh,
+                message_bytes: 64,
+                trial,
+                key_trial: trial,
+                prepared_key: None,
+            },
+            iterations: plan.iterations,
+            warmups: plan.warmups,
+            cost_ns: (plan.cost_s.unwrap_or(0.0) * 1e9).ceil() as u64,
+            sources: vec![record.cycle_source.kind],
+        }),
+    }
 }
 
 fn put(dir: &Path, path: &str, bytes: &[u8]) -> io::Result<()> {

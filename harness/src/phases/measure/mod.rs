@@ -113,6 +113,7 @@ async fn run_attempt(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Resu
     }
     let was_interrupted = attempt.detail.as_deref() == Some(slots::CUT_OFF);
     record.cpu = Some(item.cpu);
+    record.host_ready = record.host_ready.map(|ready| ready && context.host_ready);
     let session = context.sessions.last().expect("a phase runs in a session");
     record::add(&mut record, trial, attempt, measured, session, &item.rules);
     context.book.write(&item.file, &*record)?;

@@ -173,6 +173,8 @@ async fn run_attempt(work: &Work<'_>, point: &Point<'_>, trial: u32) -> Result<(
     }
     let was_interrupted = attempt.detail.as_deref() == Some(slots::CUT_OFF);
     record.timing.cpu = Some(point.cpu);
+    let ready = record.timing.host_ready;
+    record.timing.host_ready = ready.map(|ready| ready && context.host_ready);
     let session = context.sessions.last().expect("a phase runs in a session");
     let measured = outcome.map(|outcome| (&outcome.measured, record::io(outcome)));
     record::add(&mut record, trial, attempt, measured, session, &point.rules);

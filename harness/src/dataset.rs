@@ -56,6 +56,8 @@ pub struct Dataset {
     pub cells: Option<Entry<CellsFile>>,
     /// The seal of the seal file beside the directory.
     pub seal: Option<String>,
+    /// Where it is a published part of a run: seal of the whole and expression of what was taken.
+    pub subsets: Vec<(String, String)>,
 }
 
 /// What a record is about.
@@ -167,6 +169,7 @@ impl Dataset {
             ),
             cells: files.optional("cells.json")?,
             seal,
+            subsets: files.subsets.clone(),
         };
         files.compare_rest()?;
         Ok(dataset)
@@ -236,6 +239,8 @@ struct Files<'a> {
     root: &'a Path,
     /// What is sealed, by path; `None` for an open run.
     sealed: Option<BTreeMap<String, Sealed>>,
+    /// Where it is a part of a run, of which.
+    subsets: Vec<(String, String)>,
 }
 
 /// A file of a manifest.
@@ -247,7 +252,11 @@ struct Sealed {
 
 impl<'a> Files<'a> {
     fn of(root: &'a Path, sealed: bool) -> Result<Self, DatasetError> {
-        let mut files = Files { root, sealed: None };
+        let mut files = Files {
+            root,
+            sealed: None,
+            subsets: Vec::new(),
+        };
         if sealed {
             let closed = seal::closed(root).map_err(|why| files.broken(why.to_string()))?;
             let sealed = closed.entries.into_iter().map(|entry| {
@@ -264,6 +273,7 @@ impl<'a> Files<'a> {
                 return Err(files.broken(format!("{path} was added or removed")));
             }
             files.sealed = Some(sealed);
+            files.subsets = closed.subsets;
         }
         Ok(files)
     }

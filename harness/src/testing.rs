@@ -149,6 +149,7 @@ impl Synthetic {
             fits: BTreeMap::new(),
             cells: None,
             seal: Some(crate::hash::sha256(b"seal")),
+            subsets: Vec::new(),
         }
     }
 

@@ -130,6 +130,10 @@ fn a_stated_part_is_sealed_as_such() {
     );
     let journal = fs::read_to_string(published.path.join("journal.jsonl")).unwrap();
     assert!(journal.contains("\"event\":\"subset\""), "{journal}");
+    let whole = harness::dataset::Dataset::read(&lab.run).unwrap();
+    assert_eq!(whole.subsets, []);
+    let dataset = harness::dataset::Dataset::read(&published.path).unwrap();
+    assert_eq!(dataset.subsets, [(whole.seal.unwrap(), regex.to_string())]);
     // A part from which something else was taken is not sound.
     fs::remove_file(published.path.join(RECORD)).unwrap();
     sealed::reseal(&published.path).unwrap();

@@ -446,13 +446,36 @@ fn published_vectors_that_were_reproduced_are_counted() {
         let table = table.unwrap();
         cells::by_title(table, &table.rows[0])["published vectors reproduced"].clone()
     };
-    assert_eq!(vectors(&dataset), "10");
+    assert_eq!(vectors(&dataset), "10 of 10");
     let kat = dataset.kat.values_mut();
     let kat = kat.map(|entry| &mut entry.value);
     for digest in kat.flat_map(|kat| &mut kat.digests) {
         digest.found = Some("00".repeat(32));
     }
-    assert_eq!(vectors(&dataset), "0");
+    assert_eq!(vectors(&dataset), "0 of 10");
+}
+
+#[test]
+fn every_page_of_a_part_or_of_an_unfinished_run_says_so() {
+    let part = "Part of <b>a run</b>|x";
+    let mut dataset = Synthetic::default().build();
+    dataset.subsets = vec![("ab".repeat(32), part.to_owned())];
+    let warned = |dataset: &harness::dataset::Dataset, words: &str| {
+        let pages = pages("part", dataset);
+        for page in ["index.md", "method.md", "sizes.md", "summary.md", "symmetric.md", "sign-09.md"] {
+            let text = pages.text(page);
+            assert!(text.contains(words), "{page}: {words}\n{text}");
+        }
+        pages.text("sign-09.html")
+    };
+    let html = warned(&dataset, &format!("of the run with the seal {} was published", "ab".repeat(32)));
+    assert!(!html.contains("<b>a run</b>"), "{html}");
+    dataset.subsets.clear();
+    dataset.campaign.ended_utc = None;
+    let rows = dataset.campaign.rows.len();
+    dataset.campaign.rows[0].status = harness::evidence::Status::Partial;
+    let words = format!("This run is not finished: {} of {rows} rows are complete.", rows - 1);
+    warned(&dataset, &words);
 }
 
 #[test]

@@ -236,6 +236,18 @@ impl Chain {
         }
     }
 
+    /// What was taken for publication, where this is a part of a sealed run: the seal of the whole and the
+    /// expression. A part of a part has both, in order.
+    pub fn subsets(&self) -> Vec<(String, String)> {
+        let parts = self.lines.iter().filter_map(|line| match &line.event {
+            JournalEvent::Subset { parent_seal, regex } => {
+                Some((parent_seal.clone(), regex.clone()))
+            }
+            _ => None,
+        });
+        parts.collect()
+    }
+
     /// The last announced digest of each evidence file, with all earlier ones: path, digests in
     /// order of their lines.
     pub fn written(&self) -> std::collections::BTreeMap<&str, Vec<&str>> {

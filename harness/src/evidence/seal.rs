@@ -243,6 +243,8 @@ pub struct Closed {
     pub seal: String,
     /// The bytes of the journal.
     pub journal: Vec<u8>,
+    /// Where it is a part: [`journal::Chain::subsets`].
+    pub subsets: Vec<(String, String)>,
     /// The bytes of the manifest.
     pub manifest: Vec<u8>,
     /// The files of the manifest, sorted. Whether they hold what was sealed is compared by those who read
@@ -296,6 +298,7 @@ pub fn closed(dir: &Path) -> Result<Closed, NotClosed> {
         entries: parse_manifest(&String::from_utf8_lossy(&manifest))?,
         manifest,
         journal,
+        subsets: chain.subsets(),
         seal: chain.last_sha256,
     })
 }

@@ -273,13 +273,13 @@ fn kat_cell(rows: &Rows, identity: &Identity, notes: &mut Notes) -> Cell {
     }
 }
 
-/// How many published vectors the library reproduced: those of each stream with a published digest.
-/// `None` when the evidence does not say how many a stream holds.
-fn reproduced(evidence: &KatEvidence) -> Option<Vec<u32>> {
+/// How many published vectors the library reproduced, and of how many: of each stream with a published
+/// digest, all or none. `None` when the evidence does not say how many a stream holds.
+fn reproduced(evidence: &KatEvidence) -> Option<Vec<(u32, u32)>> {
     let published = evidence.digests.iter().filter(|d| d.expected.is_some());
     let equal = published.map(|d| {
         let records = d.records?;
-        Some(if d.expected == d.found { records } else { 0 })
+        Some((if d.expected == d.found { records } else { 0 }, records))
     });
     equal.collect()
 }
@@ -294,7 +294,8 @@ fn vectors_cell(rows: &Rows, identity: &Identity, notes: &mut Notes) -> Cell {
         return Cell::missing(notes, why);
     };
     let none = "nothing is published to compare with (kat_nokat)";
-    let most = equal.into_iter().max().map(|n| n.to_string());
+    let most = equal.into_iter().max();
+    let most = most.map(|(n, all)| format!("{n} of {all}"));
     Cell::or_missing(most, notes, none)
 }
 

@@ -479,6 +479,12 @@ pub(super) fn warnings(dataset: &Dataset) -> Vec<String> {
             system = campaign.system
         ));
     }
+    for (parent, regex) in &dataset.subsets {
+        all.push(format!(
+            "A part of a run: of the run with the seal {parent} was published what the expression \"{regex}\" matches. \
+             The rest is not here."
+        ));
+    }
     // What the machine does to times is beside the point where there are none.
     let timed = campaign.class != Class::Emulated;
     let guest = virtualization(dataset).filter(|_| timed);

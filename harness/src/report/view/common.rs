@@ -645,6 +645,18 @@ mod tests {
     }
 
     #[test]
+    fn a_published_part_is_one_on_every_page() {
+        let mut dataset = crate::testing::Synthetic::default().build();
+        dataset.subsets = vec![("ab".repeat(32), "^toy/".to_owned())];
+        let all = warnings(&dataset);
+        let words = format!("of the run with the seal {} was published", "ab".repeat(32));
+        assert!(
+            all[0].contains(&words) && all[0].contains("^toy/"),
+            "{all:?}"
+        );
+    }
+
+    #[test]
     fn a_system_measured_on_another_machine_is_warned_of() {
         let mut dataset = crate::testing::Synthetic::public_campaign(1).build();
         let named = |dataset: &Dataset| {

@@ -71,6 +71,22 @@ fn heap_use_is_counted_exactly() {
 }
 
 #[test]
+fn the_resident_set_is_the_workers_own_and_holds_what_an_operation_touched() {
+    // A maximum over processes, or one that a fork hands down, would be that of this one.
+    let ballast = std::hint::black_box(vec![1u8; 200 << 20]);
+    let Some(outcome) = memory("HEAP_3M", Operation::Sign, 1) else {
+        return;
+    };
+    let grown = outcome.peak_rss_bytes - outcome.baseline_rss_bytes;
+    // The kernel counts pages in batches of some dozens for each processor.
+    assert!((2_500_000..20_000_000).contains(&grown), "{outcome:?}");
+    assert!(
+        outcome.peak_rss_bytes < ballast.len() as u64 / 2,
+        "{outcome:?}"
+    );
+}
+
+#[test]
 fn every_operation_has_its_memory() {
     for operation in [Operation::Keygen, Operation::Verify] {
         let Some(outcome) = memory("CORRECT", operation, 2) else {

@@ -150,9 +150,9 @@ fn chain_is_sound(report: &Report) -> bool {
 }
 
 /// Time of day, `seconds` later.
-fn later(time: &Value, seconds: i64) -> Value {
+fn later(time: &Value, seconds: f64) -> Value {
     let time: jiff::Timestamp = time.as_str().unwrap().parse().unwrap();
-    let time = time + jiff::SignedDuration::from_secs(seconds);
+    let time = time + jiff::SignedDuration::from_secs_f64(seconds);
     format!("{time:.6}").into()
 }
 
@@ -222,7 +222,9 @@ const FORGED: &[Forged] = &[
             }
             fs::remove_file(dir.join(KAT.replace(".json", ".log"))).unwrap();
             no_attempts(dir, "");
-            edit(dir, "build.json", |v| v["rows"] = json!([]));
+            edit(dir, "build.json", |v| {
+                (v["rows"], v["missing"]) = (json!([]), json!({}));
+            });
         },
         finding: (CAMPAIGN, "a row is left out for what the plan"),
     },
@@ -235,7 +237,9 @@ const FORGED: &[Forged] = &[
             }
             fs::remove_file(dir.join(KAT.replace(".json", ".log"))).unwrap();
             no_attempts(dir, "");
-            edit(dir, "build.json", |v| v["rows"] = json!([]));
+            edit(dir, "build.json", |v| {
+                (v["rows"], v["missing"]) = (json!([]), json!({}));
+            });
         },
         finding: (CAMPAIGN, "a row is left out for what the plan"),
     },
@@ -248,7 +252,9 @@ const FORGED: &[Forged] = &[
             }
             fs::remove_file(dir.join(KAT.replace(".json", ".log"))).unwrap();
             no_attempts(dir, "");
-            edit(dir, "build.json", |v| v["rows"] = json!([]));
+            edit(dir, "build.json", |v| {
+                (v["rows"], v["missing"]) = (json!([]), json!({}));
+            });
         },
         finding: (CAMPAIGN, "what takes part is built"),
     },
@@ -323,7 +329,11 @@ const FORGED: &[Forged] = &[
         make: |dir| {
             edit(dir, CAMPAIGN, |v| {
                 v["plan"] = Value::Null;
-                v["missing"]["/plan"] = json!({"code": "not_in_plan", "text": "not asked for"});
+                let none = json!({"code": "not_in_plan", "text": "not asked for"});
+                let mut missing: BTreeMap<String, Value> =
+                    serde_json::from_value(v["missing"].take()).unwrap();
+                missing.insert("/plan".to_owned(), none);
+                v["missing"] = json!(missing);
             });
         },
         finding: (CAMPAIGN, "a campaign has its plan"),
@@ -336,7 +346,7 @@ const FORGED: &[Forged] = &[
     Forged {
         name: "known answers that end before they begin",
         make: |dir| {
-            edit(dir, KAT, |v| v["end"] = later(&v["start"], -1));
+            edit(dir, KAT, |v| v["end"] = later(&v["start"], -0.005));
         },
         finding: (KAT, "a moment lies between the lines of the journal"),
     },
@@ -403,7 +413,7 @@ const FORGED: &[Forged] = &[
             });
             edit(dir, SIGN, |v| {
                 let at = &mut v["trials"][0]["attempts"][0]["started_utc"];
-                *at = later(at, -3600);
+                *at = later(at, -3600.0);
             });
         },
         finding: (JOURNAL, "a jump of the clock is as large as its stamps say"),
@@ -414,7 +424,7 @@ const FORGED: &[Forged] = &[
             jump(dir);
             edit(dir, SIGN, |v| {
                 let attempt = &mut v["trials"][0]["attempts"][0];
-                attempt["started_utc"] = later(&attempt["started_utc"], -1800);
+                attempt["started_utc"] = later(&attempt["started_utc"], -1800.0);
             });
         },
         finding: (SIGN, "a moment lies between the lines of the journal"),
@@ -431,7 +441,7 @@ const FORGED: &[Forged] = &[
         name: "a session that looked at the machine after it began",
         make: |dir| {
             edit(dir, "environment/0.json", |v| {
-                v["started_utc"] = later(&v["started_utc"], 1);
+                v["started_utc"] = later(&v["started_utc"], 0.1);
             });
         },
         finding: ("environment/0.json", "a session looks at the machine"),
@@ -694,7 +704,7 @@ const FORGED: &[Forged] = &[
 /// The clock went an hour ahead at the beginning of the timing, and the journal says so; every moment after
 /// it is an hour later.
 fn jump(dir: &Path) {
-    const HOUR: i64 = 3600;
+    const HOUR: f64 = 3600.0;
     journal(dir, |lines| {
         let at = lines.iter().position(|l| is(l, "attempt_begun")).unwrap();
         for line in &mut lines[at..] {
@@ -708,7 +718,7 @@ fn jump(dir: &Path) {
             line.shift_remove(key);
         }
         line["event"] = "clock_jump".into();
-        line.insert("milliseconds".into(), json!(HOUR * 1000));
+        line.insert("milliseconds".into(), json!(3_600_000));
         lines.insert(at, jump);
     });
     for file in evidence(dir, "records/") {
@@ -902,7 +912,7 @@ fn another(value: &Value) -> Value {
                     let first = if word.starts_with('0') { "1" } else { "0" };
                     format!("{first}{}", &word[1..]).into()
                 }
-                (_, Some(_)) => later(value, 86_400),
+                (_, Some(_)) => later(value, 86_400.0),
                 _ => format!("{word}x").into(),
             }
         }

@@ -420,6 +420,8 @@ mod tests {
         assert_eq!(derived.ci95, None);
         assert_eq!(missing["ci95"].code, ReasonCode::TooFewTrials);
         assert_eq!(derived.stability.unwrap().trials_for_1_percent, None);
+        let few = &missing["stability/trials_for_1_percent"];
+        assert_eq!(few.code, ReasonCode::TooFewTrials);
     }
 
     #[test]

@@ -26,8 +26,9 @@ pub struct Chosen {
 pub struct Machine {
     /// Architecture that this program was built for.
     pub arch: Arch,
-    /// Name of the processor; `None` matches no system.
-    pub cpu_model: Option<String>,
+    /// Names of the processors of the measured CPUs, each once. A system must be that of all of them;
+    /// none matches no system.
+    pub cpu_models: Vec<String>,
 }
 
 /// No system, or no plan, can be had.
@@ -124,8 +125,10 @@ fn named(system: &System, machine: &Machine) -> Result<Chosen, SelectError> {
 }
 
 fn matches(system: &System, machine: &Machine) -> bool {
-    let names = |model: &String| Regex::new(&system.cpu_model).is_ok_and(|r| r.is_match(model));
-    system.arch == machine.arch && machine.cpu_model.as_ref().is_some_and(names)
+    let is_one = |regex: Regex| machine.cpu_models.iter().all(|model| regex.is_match(model));
+    system.arch == machine.arch
+        && !machine.cpu_models.is_empty()
+        && Regex::new(&system.cpu_model).is_ok_and(is_one)
 }
 
 fn local(machine: &Machine) -> Chosen {
@@ -350,7 +353,7 @@ mod tests {
     fn machine(arch: Arch, cpu_model: Option<&str>) -> Machine {
         Machine {
             arch,
-            cpu_model: cpu_model.map(str::to_owned),
+            cpu_models: cpu_model.map(str::to_owned).into_iter().collect(),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use crate::support::host::{data, Killed, Machine, Model, Tree, MACHINES};
 use crate::support::lab::{self, Instance, Lab, FINE};
-use crate::support::{have, root, skip};
+use crate::support::{copy_tree, have, root, skip};
 use assert_cmd::Command;
 use harness::evidence::FindingState;
 use harness::host::tune::guard::Guard;
@@ -180,6 +180,62 @@ fn implementations_that_a_machine_cannot_run_are_known_beforehand() {
     fs::write(&cpuinfo, text.replace(" avx2", "")).unwrap();
     let expected = serde_json::json!(["bad advice", "implementations lack features: 24 need avx2"]);
     assert_eq!(needs(&without), expected);
+}
+
+/// The system is that of the CPUs that are measured, whichever comes first in the machine's files.
+#[test]
+fn a_machine_of_two_clusters_is_the_system_of_the_measured_one() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(root().join("campaign.toml")).unwrap();
+    let big = text.replace("Oryon|X1E", "Cortex-A72");
+    assert_ne!(big, text);
+    let little = "\n[[system]]\nid = \"little\"\narch = \"aarch64\"\ncpu_model = \"Cortex-A53\"\n\
+                  description = \"the small cores\"\ncc = \"gcc\"\n";
+    let manifests = "performance/kat";
+    copy_tree(
+        &root().join(manifests),
+        &elsewhere.path().join(manifests),
+        &[],
+    );
+    let config = elsewhere.path().join("campaign.toml");
+    fs::write(&config, big + little).unwrap();
+    let machine = Machine::new("arm-big-little");
+    let report = |cpu: &[&str]| -> Value {
+        let mut arguments = vec!["check", "--json", "--config", config.to_str().unwrap()];
+        arguments.extend(cpu);
+        let (_, out, err) = campaign(&arguments, &machine);
+        serde_json::from_str(&out).expect(&err)
+    };
+    let (a53, a72) = ("ARM Cortex-A53", "ARM Cortex-A72");
+    let both = format!("{a53} + {a72}");
+    for (cpu, system, class, processor) in [
+        (&[][..], "arm_1", "registered", a72),
+        (&["--cpu", "4"], "arm_1", "registered", a72),
+        (&["--cpu", "0"], "little", "registered", a53),
+        // Figures of both would be neither system's.
+        (&["--cpu", "0,4"], "local", "local", &both),
+    ] {
+        let report = report(cpu);
+        assert_eq!(report["system"], system, "{cpu:?}");
+        assert_eq!(report["class"], class, "{cpu:?}");
+        assert_eq!(report["processor"], processor, "{cpu:?}");
+    }
+    // What only the big cores can do, the small ones cannot.
+    let cpuinfo = machine.path("proc/cpuinfo");
+    let text = fs::read_to_string(&cpuinfo).unwrap();
+    let (small, large) = text.split_once("\n\n").unwrap();
+    let large = large.replace(" sha2 ", " sha2 sha3 sve ");
+    fs::write(&cpuinfo, format!("{small}\n\n{large}")).unwrap();
+    let needs = |cpu: &str| {
+        let report = report(&["--cpu", cpu]);
+        let mut findings = report["findings"].as_array().unwrap().iter();
+        let found = findings.find(|f| f["item"] == "cpu_features").unwrap();
+        found["value"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(needs("4"), "every implementation can run");
+    for cpus in ["0", "0,4", "4,0"] {
+        assert!(needs(cpus).contains("need sve"), "{cpus}: {}", needs(cpus));
+    }
 }
 
 #[test]

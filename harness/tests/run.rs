@@ -423,13 +423,19 @@ fn several_cpus_share_the_work_and_an_instance_stays_on_one() {
         used.insert(cpus[0]);
     }
     assert_eq!(used.len(), 2);
-    assert_eq!(
-        json(&run, "environment/0.json")["cpus"]
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
+    // Facts and a counter that was held against a known loop, of each of them and of no other.
+    let environment = json(&run, "environment/0.json");
+    for list in ["cpus", "probes"] {
+        let cpus = environment[list].as_array().unwrap().iter();
+        let cpus: Vec<u64> = cpus.map(|of| of["cpu"].as_u64().unwrap()).collect();
+        assert_eq!(cpus, [u64::from(a), u64::from(b)], "{list}");
+    }
+    for probe in environment["probes"].as_array().unwrap() {
+        for source in probe["probe"]["sources"].as_array().unwrap() {
+            let test = &source["source"]["self_test"];
+            assert!(test.is_object() || source["reason"].is_array(), "{source}");
+        }
+    }
 }
 
 #[test]

@@ -55,15 +55,16 @@ struct Report {
 pub fn run(args: &Args, global: &Global) -> Result<Outcome, Failure> {
     let root = Root::from_option(args.sysroot.as_deref());
     let campaign = campaign(args, global)?;
+    let cpus = Cpus::choose(args, &root)?;
     let report = match &campaign {
         Some(campaign) => {
-            let chosen = chosen(args, campaign, &root)?;
+            let chosen = chosen(args, campaign, &root, &cpus)?;
             match chosen.class {
                 Class::Emulated => emulated(campaign, &chosen, global)?,
-                _ => registered(args, global, &root, Some((campaign, &chosen)))?,
+                _ => registered(global, &root, &cpus, Some((campaign, &chosen)))?,
             }
         }
-        None => registered(args, global, &root, None)?,
+        None => registered(global, &root, &cpus, None)?,
     };
     match global.json {
         true => output::print_json(&report)?,
@@ -82,19 +83,32 @@ fn campaign(args: &Args, global: &Global) -> Result<Option<Campaign>, Failure> {
     }
 }
 
-fn chosen(args: &Args, campaign: &Campaign, root: &Root) -> Result<Chosen, Failure> {
-    let stable = facts::stable(
-        root,
-        args.cpu.as_ref().and_then(|list| list.0.first().copied()),
-        &[],
-    );
+/// CPUs that this process may use, and those of them that would be measured.
+#[derive(Debug)]
+struct Cpus {
+    allowed: Vec<u32>,
+    measured: Vec<u32>,
+}
+
+impl Cpus {
+    fn choose(args: &Args, root: &Root) -> Result<Cpus, Failure> {
+        let allowed = affinity::allowed_on(root).map_err(AffinityError::Unknown)?;
+        let asked = args.cpu.as_ref().map(|list| &list.0[..]);
+        let measured = affinity::choose(root, &allowed, asked)?;
+        Ok(Cpus { allowed, measured })
+    }
+}
+
+/// The system that the measured CPUs are of: on a machine of several kinds not the first CPU decides.
+fn chosen(args: &Args, campaign: &Campaign, root: &Root, cpus: &Cpus) -> Result<Chosen, Failure> {
+    let architecture = facts::architecture_of(root);
     let arch = [Arch::X86_64, Arch::Aarch64]
         .into_iter()
-        .find(|arch| arch.word() == stable.architecture)
+        .find(|arch| arch.word() == architecture)
         .ok_or_else(|| Failure::could_not(prepare::UnsupportedArch))?;
     let machine = Machine {
         arch,
-        cpu_model: stable.cpu_model,
+        cpu_models: facts::models(root, &cpus.measured),
     };
     Ok(select::system(campaign, args.system.as_deref(), &machine)?)
 }
@@ -117,14 +131,12 @@ fn emulated(campaign: &Campaign, chosen: &Chosen, global: &Global) -> Result<Rep
 
 /// This machine, or the copy of one.
 fn registered(
-    args: &Args,
     global: &Global,
     root: &Root,
+    cpus: &Cpus,
     campaign: Option<(&Campaign, &Chosen)>,
 ) -> Result<Report, Failure> {
-    let allowed = affinity::allowed_on(root).map_err(AffinityError::Unknown)?;
-    let asked = args.cpu.as_ref().map(|list| &list.0[..]);
-    let cpus = affinity::choose(root, &allowed, asked)?;
+    let (allowed, cpus) = (&cpus.allowed[..], &cpus.measured[..]);
     let stop = Stop::new();
     let worker = worker(global, root, campaign, &stop);
     let folder = std::env::temp_dir();
@@ -137,11 +149,11 @@ fn registered(
             true => look::compiler_version(&compilers(campaign), &stop).await,
             false => None,
         };
-        let needs = campaign.map(|(campaign, chosen)| needs(campaign, chosen, root, &cpus));
+        let needs = campaign.map(|(campaign, chosen)| needs(campaign, chosen, root, cpus));
         let look = Look {
             root,
-            cpus: &cpus,
-            allowed: &allowed,
+            cpus,
+            allowed,
             compiler,
             needs: needs.as_deref(),
             prober: worker.as_ref().map_err(String::clone).map(|worker| Prober {
@@ -159,7 +171,7 @@ fn registered(
         system: campaign.map_or(LOCAL.to_owned(), |(_, chosen)| chosen.system.id.clone()),
         class: campaign.map_or(Class::Local, |(_, chosen)| chosen.class),
         processor: state.stable.cpu_model,
-        cpus,
+        cpus: cpus.to_vec(),
         findings: state.findings,
     })
 }
@@ -170,7 +182,7 @@ fn compilers<'a>(campaign: Option<(&'a Campaign, &'a Chosen)>) -> Vec<&'a str> {
 }
 
 fn needs(campaign: &Campaign, chosen: &Chosen, root: &Root, cpus: &[u32]) -> Vec<Need> {
-    let features = facts::features(root, cpus.first().copied().unwrap_or(0));
+    let features = facts::features(root, cpus);
     readiness::needs(campaign, chosen.system.arch, &features)
 }
 

@@ -6,7 +6,7 @@ use super::{output, prepare};
 use crate::build::BuildError;
 use crate::config::{self, Arch, Campaign, Sources, System};
 use crate::evidence::{PlanSettings, Status};
-use crate::host::{affinity, facts, Root};
+use crate::host::{facts, Root};
 use crate::identity::Identity;
 use crate::pack::make::{self, MakeError, Packed, Request};
 use crate::pack::PackError;
@@ -119,10 +119,9 @@ fn system(campaign: &Campaign, id: &str) -> Result<System, Failure> {
         return Ok(system.clone());
     }
     let arch = Arch::host().ok_or_else(|| Failure::could_not(prepare::UnsupportedArch))?;
-    let allowed = affinity::allowed().map_err(Failure::could_not)?;
     let machine = Machine {
         arch,
-        cpu_model: facts::stable(&Root::default(), None, &allowed).cpu_model,
+        cpu_models: facts::models(&Root::default(), &[]),
     };
     Ok(select::system(campaign, Some(id), &machine)?.system)
 }

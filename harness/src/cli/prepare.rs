@@ -233,11 +233,11 @@ fn decide(
     let cpu_list = cpu_list.or_else(|| begun.as_ref().and_then(|run| run.cpus.clone()));
 
     let root = Root::default();
-    let allowed = affinity::allowed().map_err(AffinityError::Unknown)?;
+    let allowed = affinity::allowed_on(&root).map_err(AffinityError::Unknown)?;
     let cpus = affinity::choose(&root, &allowed, cpu_list.as_deref())?;
     let machine = Machine {
         arch: config::Arch::host().ok_or_else(|| Failure::could_not(UnsupportedArch))?,
-        cpu_model: facts::stable(&root, cpus.first().copied(), &allowed).cpu_model,
+        cpu_models: facts::models(&root, &cpus),
     };
     let chosen = select::system(&campaign, system.as_deref(), &machine)?;
     let only = only(selection, begun.as_ref())?;
@@ -296,7 +296,7 @@ fn features(chosen: &Chosen, root: &Root, cpus: &[u32]) -> Features {
             _ => Features::Unknown,
         };
     }
-    let words = facts::features(root, cpus.first().copied().unwrap_or(0));
+    let words = facts::features(root, cpus);
     match words.is_empty() {
         true => Features::Unknown,
         false => Features::Known {
@@ -322,7 +322,9 @@ impl From<AffinityError> for Failure {
     fn from(error: AffinityError) -> Self {
         match error {
             AffinityError::NotUsable { .. } => Failure::request(error),
-            AffinityError::None | AffinityError::Unknown(_) => Failure::could_not(error),
+            AffinityError::NotPinned { .. } | AffinityError::None | AffinityError::Unknown(_) => {
+                Failure::could_not(error)
+            }
         }
     }
 }

@@ -41,11 +41,12 @@ pub struct EnvironmentFile {
 pub struct StableFacts {
     /// `x86_64`, `aarch64`.
     pub architecture: String,
-    /// Name of the processor, decoded where the kernel gives numbers only.
+    /// Name of the processor, decoded where the kernel gives numbers only; of measured CPUs of several
+    /// kinds all names, with ` + ` between them.
     pub cpu_model: Option<String>,
-    /// Raw MIDR of the measured CPU (AArch64).
+    /// Raw MIDR of the first measured CPU (AArch64); that of each is in `cpus`.
     pub midr: Option<String>,
-    /// Features that builds may require.
+    /// Features that builds may require and all measured CPUs have.
     pub cpu_features: Vec<String>,
     /// Product name of the machine.
     pub machine: Option<String>,
@@ -97,6 +98,16 @@ pub struct VolatileFacts {
 pub struct CpuFacts {
     /// Number.
     pub cpu: u32,
+    /// Name of its processor, decoded where the kernel gives numbers only; left out where it was not
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Its raw MIDR (AArch64); left out where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub midr: Option<String>,
+    /// Its features that builds may require; left out where they were not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
     /// scaling_driver.
     pub driver: Option<String>,
     /// scaling_governor.

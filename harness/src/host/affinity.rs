@@ -2,7 +2,7 @@
 
 use super::facts::{self, Root};
 use crate::values::number_list;
-use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet, Pid};
+use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity, CpuSet, Pid};
 use std::io;
 
 /// The measured CPUs cannot be used.
@@ -18,15 +18,23 @@ pub enum AffinityError {
         /// Those that can, as a list.
         usable: String,
     },
+    /// One that was asked for may be used, and the kernel does not move a thread there all the same.
+    #[error("CPU {cpu} cannot be measured on: a thread cannot be pinned to it; name another with --cpu, or none to have one chosen")]
+    NotPinned {
+        /// Its number.
+        cpu: u32,
+        /// Why.
+        source: io::Error,
+    },
     /// None is left.
-    #[error("no CPU can be measured on: none is both online and allowed for this process")]
+    #[error("no CPU can be measured on: none is online, allowed for this process, and takes a thread that is pinned to it")]
     None,
     /// The kernel does not tell.
     #[error("the CPUs allowed for this process cannot be found out")]
     Unknown(#[source] io::Error),
 }
 
-/// CPUs that this process may use now.
+/// CPUs that this process may use now, by the call alone; [`allowed_on`] knows a second source.
 pub fn allowed() -> io::Result<Vec<u32>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU)
@@ -54,11 +62,26 @@ pub fn allowed_on(root: &Root) -> io::Result<Vec<u32>> {
 
 /// The CPUs to measure on: those asked for, all of them usable; else one, of the strongest kind, the
 /// first thread of its core (the other goes when SMT is switched off), and with the highest number of
-/// these (the lowest ones get the interrupts of most machines).
+/// these (the lowest ones get the interrupts of most machines). On the machine itself each is tried: a
+/// container may list CPUs that it does not have. The choice then falls on the next; one that was asked
+/// for is not replaced.
 pub fn choose(
     root: &Root,
     allowed: &[u32],
     asked: Option<&[u32]>,
+) -> Result<Vec<u32>, AffinityError> {
+    match root.is_live() {
+        true => choose_with(root, allowed, asked, &try_pin),
+        false => choose_with(root, allowed, asked, &|_| Ok(())),
+    }
+}
+
+/// [`choose`], with what tries whether a thread can be pinned to a CPU.
+fn choose_with(
+    root: &Root,
+    allowed: &[u32],
+    asked: Option<&[u32]>,
+    try_pin: &dyn Fn(u32) -> io::Result<()>,
 ) -> Result<Vec<u32>, AffinityError> {
     let online = facts::online(root);
     let is_online = |cpu: &u32| online.is_empty() || online.contains(cpu);
@@ -70,22 +93,45 @@ pub fn choose(
             let first = facts::is_first_thread(root, cpu);
             (big, facts.capacity, facts.hardware_max_khz, first, cpu)
         };
-        return match usable.iter().copied().max_by_key(|&cpu| strength(cpu)) {
-            Some(cpu) => Ok(vec![cpu]),
-            None => Err(AffinityError::None),
-        };
+        let mut by_strength = usable;
+        by_strength.sort_by_cached_key(|&cpu| std::cmp::Reverse(strength(cpu)));
+        let first = by_strength.into_iter().find(|&cpu| try_pin(cpu).is_ok());
+        return first.map(|cpu| vec![cpu]).ok_or(AffinityError::None);
     };
-    match asked.iter().find(|cpu| !usable.contains(cpu)) {
-        None => Ok(asked.to_vec()),
-        Some(&cpu) => Err(AffinityError::NotUsable {
+    if let Some(&cpu) = asked.iter().find(|cpu| !usable.contains(cpu)) {
+        return Err(AffinityError::NotUsable {
             cpu,
             why: match is_online(&cpu) {
                 false => "offline or absent",
                 true => "outside the CPUs allowed for this process",
             },
             usable: number_list(&usable),
-        }),
+        });
     }
+    for &cpu in asked {
+        try_pin(cpu).map_err(|source| AffinityError::NotPinned { cpu, source })?;
+    }
+    Ok(asked.to_vec())
+}
+
+/// Pins a thread of its own to a CPU and looks whether it runs there. The threads of this process stay
+/// where they are.
+fn try_pin(cpu: u32) -> io::Result<()> {
+    let pin = move || -> io::Result<()> {
+        let mut set = CpuSet::new();
+        set.set(cpu as usize);
+        sched_setaffinity(None, &set)?;
+        match sched_getcpu() {
+            on if on == cpu as usize => Ok(()),
+            on => Err(io::Error::other(format!("it runs on CPU {on} instead"))),
+        }
+    };
+    let thread = std::thread::Builder::new().spawn(pin)?;
+    thread.join().unwrap_or_else(|_| {
+        Err(io::Error::other(
+            "the thread that was to be pinned panicked",
+        ))
+    })
 }
 
 /// Moves all threads of this process to the allowed CPUs that are not measured; where every allowed
@@ -195,6 +241,42 @@ mod tests {
         );
         assert_eq!(choose(&root, &[0, 1], Some(&[1, 0])).unwrap(), [1, 0]);
         assert!(matches!(choose(&root, &[], None), Err(AffinityError::None)));
+    }
+
+    /// Try, verify, next; but what a user names is not replaced by something else.
+    #[test]
+    fn a_cpu_that_takes_no_thread_leads_to_the_next_unless_it_was_asked_for() {
+        let (_dir, root) = machine(&[
+            ("system/cpu/online", "0-3\n"),
+            ("cpu_core/cpus", "1-3\n"),
+            ("cpu_atom/cpus", "0\n"),
+        ]);
+        let tried = std::cell::RefCell::new(Vec::new());
+        let only = |good: &'static [u32]| {
+            let tried = &tried;
+            move |cpu: u32| -> io::Result<()> {
+                tried.borrow_mut().push(cpu);
+                match good.contains(&cpu) {
+                    true => Ok(()),
+                    false => Err(rustix::io::Errno::INVAL.into()),
+                }
+            }
+        };
+        let all = [0, 1, 2, 3];
+        assert_eq!(choose_with(&root, &all, None, &only(&[0, 1])).unwrap(), [1]);
+        assert_eq!(tried.take(), [3, 2, 1]);
+        let none = choose_with(&root, &all, None, &only(&[]));
+        assert!(matches!(none, Err(AffinityError::None)));
+        assert_eq!(tried.take(), [3, 2, 1, 0]);
+        let asked = choose_with(&root, &all, Some(&[1, 3]), &only(&[0, 1, 2]));
+        let error = asked.unwrap_err();
+        assert!(matches!(error, AffinityError::NotPinned { cpu: 3, .. }));
+        assert!(error.to_string().starts_with("CPU 3 cannot be measured on"));
+        let root = Root::default();
+        let ours = allowed().unwrap();
+        assert!(ours.contains(&choose(&root, &ours, None).unwrap()[0]));
+        assert!(try_pin(ours[0]).is_ok());
+        assert!(try_pin(1000).is_err(), "no machine of ours has that many");
     }
 
     #[test]

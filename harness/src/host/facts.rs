@@ -7,20 +7,21 @@ use super::cpuinfo::CpuInfo;
 pub use super::root::Root;
 use super::virtualization;
 use crate::evidence::{CpuFacts, StableFacts, VolatileFacts};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Facts that do not change while the machine is up. `measured` is the first measured CPU, `allowed`
-/// are the CPUs that this process may use.
-pub fn stable(root: &Root, measured: Option<u32>, allowed: &[u32]) -> StableFacts {
-    let cpuinfo = CpuInfo::read(root, measured.unwrap_or(0));
-    let midr = cpuinfo.midr(root);
+/// Facts that do not change while the machine is up. `measured` are the CPUs to measure on, `allowed`
+/// those that this process may use.
+pub fn stable(root: &Root, measured: &[u32], allowed: &[u32]) -> StableFacts {
+    let cpuinfo = CpuInfo::read(root, measured.first().copied().unwrap_or(0));
+    let models = models(root, measured);
+    let common = features(root, measured);
+    let mut cpu_features = cpuinfo.features();
+    cpu_features.retain(|feature| common.contains(feature));
     StableFacts {
         architecture: architecture(root, &cpuinfo).to_owned(),
-        cpu_model: cpuinfo
-            .value("model name")
-            .or_else(|| midr.map(|midr| midr.name())),
-        midr: midr.map(|midr| midr.text()),
-        cpu_features: cpuinfo.features(),
+        cpu_model: (!models.is_empty()).then(|| models.join(" + ")),
+        midr: cpuinfo.midr(root).map(|midr| midr.text()),
+        cpu_features,
         machine: root
             .text("sys/class/dmi/id/product_name")
             .or_else(|| root.text("proc/device-tree/model")),
@@ -44,10 +45,48 @@ fn architecture(root: &Root, cpuinfo: &CpuInfo) -> &'static str {
     }
 }
 
-/// All features of a CPU as the kernel names them, for builds and codes that require some; empty when
-/// the kernel does not tell.
-pub fn features(root: &Root, cpu: u32) -> std::collections::BTreeSet<String> {
-    CpuInfo::read(root, cpu).flags().into_iter().collect()
+/// Features that all of these CPUs have, as the kernel names them, for builds and codes that require some:
+/// what one cluster has and another has not would end in an illegal instruction there. Empty when the
+/// kernel does not tell of one of them.
+pub fn features(root: &Root, cpus: &[u32]) -> BTreeSet<String> {
+    let of =
+        |&cpu: &u32| -> BTreeSet<String> { CpuInfo::read(root, cpu).flags().into_iter().collect() };
+    let common = or_first(cpus).iter().map(of);
+    common
+        .reduce(|common, theirs| &common & &theirs)
+        .unwrap_or_default()
+}
+
+/// Names of the processors of these CPUs, each once; empty when one of them is not known.
+pub fn models(root: &Root, cpus: &[u32]) -> Vec<String> {
+    let mut models = Vec::new();
+    for &cpu in or_first(cpus) {
+        match model(root, &CpuInfo::read(root, cpu)) {
+            None => return Vec::new(),
+            Some(model) if models.contains(&model) => {}
+            Some(model) => models.push(model),
+        }
+    }
+    models
+}
+
+/// The kernel's name of a processor, else what its MIDR says.
+fn model(root: &Root, cpuinfo: &CpuInfo) -> Option<String> {
+    let named = cpuinfo.value("model name");
+    named.or_else(|| cpuinfo.midr(root).map(|midr| midr.name()))
+}
+
+/// The CPUs, or where none is chosen the machine's first.
+fn or_first(cpus: &[u32]) -> &[u32] {
+    match cpus {
+        [] => &[0],
+        cpus => cpus,
+    }
+}
+
+/// The architecture of the machine, as far as its files or this program tell.
+pub fn architecture_of(root: &Root) -> &'static str {
+    architecture(root, &CpuInfo::read(root, 0))
 }
 
 /// Facts that may change.
@@ -120,8 +159,12 @@ pub fn parameter(root: &Root, name: &str) -> Option<String> {
 pub fn cpu(root: &Root, cpu: u32) -> CpuFacts {
     let file = |name: &str| cpu_file(cpu, name);
     let siblings = root.text(&file("topology/thread_siblings_list"));
+    let cpuinfo = CpuInfo::read(root, cpu);
     CpuFacts {
         cpu,
+        model: model(root, &cpuinfo),
+        midr: cpuinfo.midr(root).map(|midr| midr.text()),
+        features: cpuinfo.features(),
         driver: root.text(&file("cpufreq/scaling_driver")),
         governor: root.text(&file("cpufreq/scaling_governor")),
         min_khz: root.number(&file("cpufreq/scaling_min_freq")),
@@ -350,7 +393,7 @@ mod tests {
     #[test]
     fn a_machine_without_files_is_unknown_and_not_an_error() {
         let (_dir, root) = root(&[]);
-        let facts = stable(&root, Some(3), &[3]);
+        let facts = stable(&root, &[3], &[3]);
         assert_eq!((facts.cpu_model, facts.memory_total_kib), (None, None));
         assert_eq!((facts.virtualization, facts.logical_cpus_online), (None, 0));
         assert_eq!(volatile(&root), VolatileFacts::default());
@@ -369,7 +412,7 @@ mod tests {
         let cpuinfo = "processor\t: 0\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU variant\t: 0x0\nCPU part\t: 0xd03\nCPU revision\t: 4\n\n\
                        processor\t: 4\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU variant\t: 0x1\nCPU part\t: 0xd08\nCPU revision\t: 3\n";
         let (_dir, bare) = root(&[("proc/cpuinfo", cpuinfo)]);
-        let facts = stable(&bare, Some(4), &[]);
+        let facts = stable(&bare, &[4], &[]);
         assert_eq!(facts.architecture, "aarch64");
         assert_eq!(facts.cpu_model.as_deref(), Some("ARM Cortex-A72"));
         assert_eq!(facts.midr.as_deref(), Some("0x00000000411fd083"));
@@ -382,9 +425,32 @@ mod tests {
                 "0x00000000410fd0c1\n",
             ),
         ]);
-        let facts = stable(&with_files, Some(4), &[]);
+        let facts = stable(&with_files, &[4], &[]);
         assert_eq!(facts.cpu_model.as_deref(), Some("ARM Neoverse-N1"));
         assert_eq!(facts.virtualization.as_deref(), Some("none"));
+    }
+
+    /// What one cluster can do and the other cannot is said of neither the machine nor the other one.
+    #[test]
+    fn each_measured_cpu_of_two_clusters_has_its_own_name_and_features() {
+        let cpuinfo = "processor\t: 0\nFeatures\t: asimd sha2\nCPU implementer\t: 0x41\nCPU variant\t: 0x0\nCPU part\t: 0xd03\nCPU revision\t: 4\n\n\
+                       processor\t: 4\nFeatures\t: asimd sha2 sve\nCPU implementer\t: 0x41\nCPU variant\t: 0x1\nCPU part\t: 0xd08\nCPU revision\t: 3\n";
+        let (_dir, root) = root(&[("proc/cpuinfo", cpuinfo)]);
+        let (little, big) = (cpu(&root, 0), cpu(&root, 4));
+        assert_eq!(little.model.as_deref(), Some("ARM Cortex-A53"));
+        assert_eq!(big.model.as_deref(), Some("ARM Cortex-A72"));
+        assert_eq!(little.midr.as_deref(), Some("0x00000000410fd034"));
+        assert_eq!(big.midr.as_deref(), Some("0x00000000411fd083"));
+        assert_eq!(little.features, ["asimd", "sha2"]);
+        assert_eq!(big.features, ["asimd", "sha2", "sve"]);
+        for cpus in [[0, 4], [4, 0]] {
+            assert!(!features(&root, &cpus).contains("sve"));
+            assert_eq!(stable(&root, &cpus, &[]).cpu_features, ["asimd", "sha2"]);
+        }
+        assert!(features(&root, &[4]).contains("sve"));
+        let both = stable(&root, &[4, 0], &[]).cpu_model;
+        assert_eq!(both.as_deref(), Some("ARM Cortex-A72 + ARM Cortex-A53"));
+        assert_eq!(models(&root, &[4, 4]), ["ARM Cortex-A72"]);
     }
 
     #[test]
@@ -414,7 +480,7 @@ mod tests {
             ("sys/bus/event_source/devices/cpu_core/cpus", "1-3\n"),
             ("sys/bus/event_source/devices/cpu_atom/cpus", "0\n"),
         ]);
-        let facts = stable(&root, Some(1), &[0, 1]);
+        let facts = stable(&root, &[1], &[0, 1]);
         assert_eq!(facts.cpu_model.as_deref(), Some("Big"));
         assert_eq!(facts.cpu_features, ["avx2", "sha_ni"]);
         assert_eq!(facts.virtualization.as_deref(), Some("qemu"));

@@ -69,7 +69,7 @@ pub struct State {
 impl Look<'_> {
     /// Looks. An error is the worker binary's own; a probe that fails is an unknown counter.
     pub async fn look(self) -> Result<State, WorkerError> {
-        let mut stable = facts::stable(self.root, self.cpus.first().copied(), self.allowed);
+        let mut stable = facts::stable(self.root, self.cpus, self.allowed);
         stable.compiler = self.compiler;
         let volatile = facts::volatile(self.root);
         let mut cpus: Vec<CpuFacts> = self

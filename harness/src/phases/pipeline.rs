@@ -341,7 +341,7 @@ fn on_this_host(
         .enable_all()
         .build()
         .map_err(PipelineError::Runtime)?;
-    let allowed = affinity::allowed().map_err(affinity_lost)?;
+    let allowed = affinity::allowed_on(&Root::default()).map_err(affinity_lost)?;
     let machine = runtime.block_on(look(order, &worker, &allowed, stop))?;
     let host = match order.chosen.class {
         // Nothing is timed, so the state of this machine is beside the point.

@@ -60,7 +60,7 @@ impl Machine {
     ) -> Result<Self, worker::WorkerError> {
         let root = Root::default();
         let is_own = Some(look.system.arch) == Arch::host();
-        let features = facts::features(&root, look.cpus.first().copied().unwrap_or(0));
+        let features = facts::features(&root, look.cpus);
         let needs = is_own.then(|| readiness::needs(look.campaign, look.system.arch, &features));
         let state = look::Look {
             root: &root,

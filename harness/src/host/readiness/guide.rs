@@ -127,7 +127,7 @@ pub(super) fn processor(seen: &Seen, cpu: &CpuFacts) -> Finding {
     if seen.stable.architecture != "x86_64" {
         return item.not_applicable("the x86 edition asks for AVX2 and more than 2 GHz");
     }
-    let features = &seen.stable.cpu_features;
+    let features = &cpu.features;
     if !features.iter().any(|feature| feature == "avx2") {
         return match features.is_empty() {
             true => item.unknown("the features of the processor cannot be read"),

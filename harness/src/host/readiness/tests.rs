@@ -74,7 +74,7 @@ fn machine(files: &[(&str, &str)]) -> Machine {
         }
     }
     let root = Root::at(dir.path());
-    let mut stable = super::super::facts::stable(&root, Some(2), &[]);
+    let mut stable = super::super::facts::stable(&root, &[2], &[]);
     stable.compiler = Some("gcc (GCC) 14.2.0".to_owned());
     Machine {
         volatile: super::super::facts::volatile(&root),

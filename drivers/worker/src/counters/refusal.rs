@@ -90,7 +90,7 @@ pub fn paranoid_meaning(level: Option<i64>) -> String {
 pub fn reason(errno: i32, permission: &Permission) -> (&'static str, String) {
     match errno {
         libc::ENOENT => ("no_counter_enoent", enoent(permission)),
-        libc::ENOSYS => ("no_counter_enosys", enosys()),
+        libc::ENOSYS => ("no_counter_enosys", enosys(permission)),
         libc::EACCES => ("no_counter_eacces", eacces(permission)),
         libc::EPERM => ("no_counter_eperm", eperm(permission)),
         libc::EOPNOTSUPP => ("no_counter_eopnotsupp", eopnotsupp(permission)),
@@ -98,64 +98,111 @@ pub fn reason(errno: i32, permission: &Permission) -> (&'static str, String) {
     }
 }
 
-fn enoent(permission: &Permission) -> String {
+/// What may have a part in a refusal, whatever its error: a filter can answer with any of them.
+fn state(permission: &Permission) -> String {
     format!(
-        "ENOENT: the kernel has no hardware cycle event here; {}. On a virtual machine the host has to \
-         give the guest a virtual PMU (KVM: `-cpu host,pmu=on`; VMware: virtualised CPU performance \
-         counters; clouds: a bare-metal or full-size instance); on a real machine the kernel lacks the \
-         driver of its PMU",
-        permission.pmus
+        "{}; {}; {}",
+        permission.seccomp_mode(),
+        permission.capabilities(),
+        paranoid_meaning(permission.paranoid)
     )
 }
 
-fn enosys() -> String {
-    "ENOSYS: there is no perf_event_open here: a user-mode emulator (qemu-user never has it), a \
-     sandbox kernel such as gVisor, or a kernel built without CONFIG_PERF_EVENTS. Measure on a real \
-     kernel, or boot one that has it"
-        .to_owned()
+/// What has to be done about a filter, as far as one is known.
+fn filter(permission: &Permission) -> Option<&'static str> {
+    match permission.seccomp {
+        Some(0) => None,
+        Some(_) => Some(
+            "the filter may be what refuses the call: start the container with a profile that allows \
+             perf_event_open (docker: `--security-opt seccomp=PROFILE` and `--cap-add PERFMON`)",
+        ),
+        None => Some(
+            "whether a filter refuses the call is not known here: inside a container, allow \
+             perf_event_open in its seccomp profile",
+        ),
+    }
+}
+
+/// The remedies in the order in which they should be tried.
+fn remedies(first: Option<&str>, then: &str) -> String {
+    match first {
+        Some(first) => format!("{first}; if it does not, {then}"),
+        None => then.to_owned(),
+    }
+}
+
+fn enoent(permission: &Permission) -> String {
+    format!(
+        "ENOENT: the kernel has no hardware cycle event here; {}; {}. On a virtual machine the host has to \
+         give the guest a virtual PMU (KVM: `-cpu host,pmu=on`; VMware: virtualised CPU performance \
+         counters; clouds: a bare-metal or full-size instance); on a real machine the kernel lacks the \
+         driver of its PMU",
+        permission.pmus,
+        state(permission)
+    )
+}
+
+fn enosys(permission: &Permission) -> String {
+    let remedy = remedies(
+        filter(permission),
+        "measure on a real kernel, and not under a user-mode emulator (qemu-user never has the call) or on \
+         a sandbox kernel such as gVisor, or boot a kernel with CONFIG_PERF_EVENTS",
+    );
+    format!(
+        "ENOSYS: perf_event_open is answered as if it did not exist; {}. Remedy: {remedy}",
+        state(permission)
+    )
 }
 
 fn eacces(permission: &Permission) -> String {
-    let level = paranoid_meaning(permission.paranoid);
-    let seen = permission.capabilities();
-    let denied_by_level = permission.paranoid.is_none_or(|level| level > 2);
+    let denied_by_level = permission.paranoid.is_some_and(|level| level > 2);
     let remedy = if denied_by_level && !permission.may_count() {
         "`campaign tune`, or as root `sysctl kernel.perf_event_paranoid=2`; or give the worker CAP_PERFMON"
+            .to_owned()
     } else {
-        "the level does not explain it, so a security module (SELinux class perf_event, AppArmor) does: \
-         allow perf_event for this user there"
+        let module =
+            "look for a security module (SELinux class perf_event, AppArmor) and allow perf_event \
+                      for this user there";
+        let module = match permission.paranoid {
+            Some(_) => format!("the level does not explain it: {module}"),
+            None => format!(
+                "the level is not known and may explain it (2 is low enough); else {module}"
+            ),
+        };
+        remedies(filter(permission), &module)
     };
-    format!("EACCES: not permitted; {level}; {seen}. Remedy: {remedy}")
+    format!(
+        "EACCES: not permitted; {}. Remedy: {remedy}",
+        state(permission)
+    )
 }
 
 fn eperm(permission: &Permission) -> String {
-    let level = paranoid_meaning(permission.paranoid);
-    let (seccomp, caps) = (permission.seccomp_mode(), permission.capabilities());
-    let remedy = if permission.seccomp == Some(2) {
-        "a container's filter usually refuses the call itself: start it with a profile that allows \
-         perf_event_open (docker: `--security-opt seccomp=PROFILE` and `--cap-add PERFMON`); the level on \
-         the host counts as well"
-    } else {
-        "no filter is installed, so the kernel refuses the combination for this user: measure as a user \
-         with CAP_PERFMON, and look for a lockdown or security module that forbids counting"
+    let remedy = match filter(permission) {
+        Some(filter) => format!("{filter}; the level on the host counts as well"),
+        None => "no filter is installed, so the kernel refuses the combination for this user: measure as a \
+                 user with CAP_PERFMON, and look for a lockdown or security module that forbids counting"
+            .to_owned(),
     };
-    format!("EPERM: refused; {seccomp}; {caps}; {level}. Remedy: {remedy}")
+    format!("EPERM: refused; {}. Remedy: {remedy}", state(permission))
 }
 
 fn eopnotsupp(permission: &Permission) -> String {
     format!(
         "EOPNOTSUPP: the PMU is there but cannot count this way (user mode only, together with \
-         instructions); {}. Measure on a CPU whose PMU can tell user mode from kernel, or with a newer \
+         instructions); {}; {}. Measure on a CPU whose PMU can tell user mode from kernel, or with a newer \
          kernel driver for it",
-        permission.pmus
+        permission.pmus,
+        state(permission)
     )
 }
 
 fn unexpected(errno: i32, permission: &Permission) -> String {
     format!(
-        "perf_event_open failed with an error that is none of the known five: {}; {}",
+        "perf_event_open failed with an error that is none of the known five: {}; {}; {}",
         std::io::Error::from_raw_os_error(errno),
-        permission.pmus
+        permission.pmus,
+        state(permission)
     )
 }
 
@@ -225,6 +272,44 @@ mod tests {
             without.contains("CAP_PERFMON or CAP_SYS_ADMIN: not held"),
             "{without}"
         );
+    }
+
+    /// A filter may answer with any error, so what is known of one belongs to every reason.
+    #[test]
+    fn every_reason_tells_filter_and_capabilities_and_none_names_a_cause_that_is_not_known() {
+        let errors = FIVE
+            .map(|(errno, _)| errno)
+            .into_iter()
+            .chain([libc::EINVAL]);
+        for errno in errors {
+            for (seccomp, words) in [
+                (Some(0), "seccomp mode 0 (off)"),
+                (Some(2), "seccomp mode 2 (a filter is installed)"),
+                (None, "seccomp mode unknown"),
+            ] {
+                let permission = Permission {
+                    seccomp,
+                    ..user(2, 0)
+                };
+                let (_, text) = reason(errno, &permission);
+                assert!(text.contains(words), "{text}");
+                assert!(text.contains("CAP_SYS_ADMIN: not held"), "{text}");
+                let may_be_filtered = [libc::ENOSYS, libc::EACCES, libc::EPERM].contains(&errno);
+                let named = text.contains("allows perf_event_open")
+                    || text.contains("is not known here: inside a container");
+                assert_eq!(named, may_be_filtered && seccomp != Some(0), "{text}");
+            }
+        }
+        // Without the level nothing can be said to explain the refusal, or not to.
+        let (_, text) = reason(
+            libc::EACCES,
+            &Permission {
+                paranoid: None,
+                ..user(2, 0)
+            },
+        );
+        assert!(text.contains("may explain it"), "{text}");
+        assert!(!text.contains("does not explain"), "{text}");
     }
 
     #[test]

@@ -87,13 +87,21 @@ pub(super) fn seccomp(seen: &Seen) -> Finding {
         .filter(|source| source.kind == SourceKind::Perf)
         .collect();
     let refused = |s: &&SourceProbe| s.reason.as_ref().is_some_and(|(code, _)| code == EPERM);
+    let other = || perf.iter().find_map(|source| source.reason.as_ref());
     match status(seen, "Seccomp").as_deref() {
         Some("0") => item.ok("mode 0: off"),
         Some(mode) if perf.iter().any(refused) => item.bad(format!(
             "mode {mode}: a filter, and perf_event_open is refused"
         )),
-        Some(mode) if !perf.is_empty() => item.ok(format!(
+        // The call came through once, so the filter lets it through.
+        Some(mode) if perf.iter().any(|source| source.source.is_some()) => item.ok(format!(
             "mode {mode}: a filter, which does not refuse perf_event_open"
+        )),
+        // A filter may answer with any error: ENOSYS and EACCES are as usual as EPERM.
+        Some(mode) if other().is_some() => item.unknown(format!(
+            "mode {mode}: a filter; there is no counter ({}), and whether the filter has a part in that is \
+             not known",
+            other().map_or("", |(code, _)| code.as_str())
         )),
         Some(mode) => item.unknown(format!(
             "mode {mode}: a filter; whether it allows counters is not known ({})",

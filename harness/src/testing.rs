@@ -536,6 +536,7 @@ impl Builder<'_> {
             instructions: None,
             time_enabled: perf.then_some(nanoseconds),
             time_running: perf.then_some(nanoseconds),
+            refused: None,
             batch: Some(1),
             samples,
             rest: Some(Rest { calls: 0, value: 0 }),

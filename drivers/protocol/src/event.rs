@@ -351,6 +351,11 @@ pub struct Measured {
     pub time_running_ns: Option<u64>,
     /// Why the readings around the loop give no count, although the source works; the time is good.
     pub count_refused: Option<String>,
+    /// What the counter of a refused count went on by all the same, in its own unit: evidence of the
+    /// refusal, and no figure.
+    pub refused_value: Option<u64>,
+    /// The same of the instructions.
+    pub refused_instructions: Option<u64>,
     /// Calls between two clock reads.
     pub batch: u64,
     /// The first `min(512, calls / batch)` batches, nanoseconds.

@@ -184,6 +184,9 @@ pub struct Attempt {
     pub time_enabled: Option<u64>,
     /// Group time running, nanoseconds.
     pub time_running: Option<u64>,
+    /// What was counted and refused; left out where nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RefusedCount>,
     /// Calls between two clock reads.
     pub batch: Option<u64>,
     /// First batches, nanoseconds each.
@@ -218,6 +221,24 @@ pub struct Attempt {
     pub command: Vec<String>,
 }
 
+/// Raw differences of a count that is refused (`detail` says why): evidence, and no figure. What was not
+/// read, or went backwards, is left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RefusedCount {
+    /// Of the counter, in the unit of the record's source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<u64>,
+    /// Instructions of the same group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<u64>,
+    /// Group time enabled, nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_enabled: Option<u64>,
+    /// Group time running, nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_running: Option<u64>,
+}
+
 impl Attempt {
     /// An attempt without figures.
     pub fn empty(exit: Exit) -> Self {
@@ -233,6 +254,7 @@ impl Attempt {
             instructions: None,
             time_enabled: None,
             time_running: None,
+            refused: None,
             batch: None,
             samples: Vec::new(),
             rest: None,

@@ -28,7 +28,7 @@ mod selftest;
 mod tsc;
 
 pub use child::{contained, ChildError};
-pub use reading::{difference, Count, CountError, Direct, Reading};
+pub use reading::{difference, raw, Count, CountError, Direct, Raw, Reading};
 
 use protocol::{Overhead, Probe, SourceKind, SourceProbe};
 use std::path::Path;

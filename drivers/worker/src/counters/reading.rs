@@ -124,6 +124,31 @@ pub fn difference(first: &Reading, last: &Reading) -> Result<Count, CountError> 
     })
 }
 
+/// What a refused count went on by, as far as it went forward: the kernel's readings, unjudged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Raw {
+    /// Core cycles or ticks.
+    pub value: Option<u64>,
+    /// Instructions.
+    pub instructions: Option<u64>,
+    /// `time_enabled`, nanoseconds.
+    pub enabled: Option<u64>,
+    /// `time_running`, nanoseconds.
+    pub running: Option<u64>,
+}
+
+/// The raw differences of two readings, for the evidence of a refusal.
+pub fn raw(first: &Reading, last: &Reading) -> Raw {
+    let instructions = first.instructions.zip(last.instructions);
+    let times = first.enabled_running.zip(last.enabled_running);
+    Raw {
+        value: last.value.checked_sub(first.value),
+        instructions: instructions.and_then(|(from, to)| to.checked_sub(from)),
+        enabled: times.and_then(|(from, to)| to.0.checked_sub(from.0)),
+        running: times.and_then(|(from, to)| to.1.checked_sub(from.1)),
+    }
+}
+
 /// Times of the group in between; an error unless it was on the hardware all the time.
 fn running(first: &Reading, last: &Reading) -> Result<Option<(u64, u64)>, CountError> {
     let (Some(from), Some(to)) = (first.enabled_running, last.enabled_running) else {

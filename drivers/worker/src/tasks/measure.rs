@@ -1,7 +1,7 @@
 //! One attempt of a trial: inputs, warm-ups, the timed loop, and what the last outputs are worth.
 
 use super::inputs::{Inputs, KeyPair};
-use crate::counters::{difference, CountError, CycleSource, Reading};
+use crate::counters::{difference, raw, CycleSource, Raw, Reading};
 use crate::error::{Result, WorkerError};
 use crate::library::{Candidate, Verdict};
 use crate::memory::{Guarded, OnStack};
@@ -286,6 +286,8 @@ impl<'a> Attempt<'a> {
             time_enabled_ns: counted.enabled,
             time_running_ns: counted.running,
             count_refused: counted.refused,
+            refused_value: counted.raw.value,
+            refused_instructions: counted.raw.instructions,
             batch: timing::batch(
                 self.meters.overhead.clock_read_ps,
                 self.meters.clock_step_ns,
@@ -390,6 +392,8 @@ struct Counted {
     enabled: Option<u64>,
     running: Option<u64>,
     refused: Option<String>,
+    /// Raw differences of a refused count.
+    raw: Raw,
 }
 
 impl Counted {
@@ -404,23 +408,18 @@ impl Counted {
                 enabled: count.enabled_running.map(|times| times.0),
                 running: count.enabled_running.map(|times| times.1),
                 refused: None,
+                raw: Raw::default(),
             },
-            Err(error) => Counted {
-                refused: Some(error.to_string()),
-                ..Counted::shared(error)
-            },
-        }
-    }
-
-    /// The times of a group that shared its hardware; nothing for other errors.
-    fn shared(error: CountError) -> Counted {
-        match error {
-            CountError::Multiplexed { enabled, running } => Counted {
-                enabled: Some(enabled),
-                running: Some(running),
-                ..Counted::default()
-            },
-            _ => Counted::default(),
+            Err(error) => {
+                let raw = raw(&before, &after);
+                Counted {
+                    refused: Some(error.to_string()),
+                    enabled: raw.enabled,
+                    running: raw.running,
+                    raw,
+                    ..Counted::default()
+                }
+            }
         }
     }
 }
@@ -495,6 +494,17 @@ mod tests {
             (shared.value, shared.enabled, shared.running),
             (None, Some(9), Some(4))
         );
+        // Odd and above 2^53: no floating-point number holds it.
+        const MOST: u64 = (1 << 60) + 1;
+        let shared = Counted::between(group(0, (0, 0)), group(MOST, (9, 4)));
+        assert_eq!((shared.value, shared.raw.value), (None, Some(MOST)));
+        let frozen = Counted::between(group(7, (0, 0)), group(7, (9, 9)));
+        assert_eq!((frozen.value, frozen.raw.value), (None, Some(0)));
+        assert_eq!((frozen.enabled, frozen.running), (Some(9), Some(9)));
+        let backwards = Counted::between(group(7, (0, 0)), group(6, (9, 9)));
+        assert_eq!(backwards.raw.value, None);
+        let text = backwards.refused.unwrap();
+        assert!(text.contains("from 7 to 6"), "{text}");
         assert!(shared.refused.unwrap().contains("4 of 9 ns"));
         assert_eq!(Counted::between(None, group(1, (0, 0))), Counted::default());
     }

@@ -3,8 +3,8 @@
 use super::disturb::{self, Normal, Outside};
 use super::record::{self, Rules};
 use super::slots;
-use crate::evidence::{Attempt, Exit, TimingRecord};
-use crate::phases::context::{is_own_failure, Context, PhaseError};
+use crate::evidence::{Attempt, Disturbed, Exit, RefusedCount, TimingRecord};
+use crate::phases::context::{is_own_failure, PhaseError};
 use crate::process::End;
 use crate::worker::{Answer, Ending};
 use protocol::{Body, FailureCode, Measured};
@@ -85,7 +85,7 @@ fn exit(code: FailureCode) -> Exit {
 /// another source does not count, nor one whose count is refused, unless it is the last of the slot; that
 /// one gives its time alone.
 pub fn judge(
-    context: &Context,
+    limits: &Disturbed,
     rules: &Rules,
     record: &TimingRecord,
     trial: u32,
@@ -93,7 +93,7 @@ pub fn judge(
     (measured, outside): (&Measured, Outside),
 ) -> Attempt {
     let normal = Normal {
-        limits: &context.plan.disturbed,
+        limits,
         clock_hz: rules.clock_hz,
         minor_faults: record::reference_faults(record, trial),
     };
@@ -102,7 +102,7 @@ pub fn judge(
         attempt.exit = Exit::Interrupted;
         attempt.detail = Some("it counted with another source than the record's".into());
     } else if let Some(why) = refused(measured, rules.clock_hz) {
-        attempt = without_count(attempt, why);
+        attempt = without_count(attempt, measured, why);
         if !slots::last_try(&record.trials[trial as usize]) {
             attempt.exit = Exit::Interrupted;
         }
@@ -119,8 +119,8 @@ fn refused(measured: &Measured, clock_hz: Option<f64>) -> Option<String> {
     if let Some(why) = &measured.count_refused {
         return Some(why.clone());
     }
-    let cycles = measured.cycles? as f64;
-    let hz = cycles / (measured.nanoseconds.max(1) as f64 / 1e9);
+    let cycles = measured.cycles?;
+    let hz = cycles as f64 / (measured.nanoseconds.max(1) as f64 / 1e9);
     let limit = clock_hz.map_or(IMPOSSIBLE_HZ, |clock| 2.0 * clock);
     (hz > limit).then(|| {
         format!(
@@ -131,9 +131,16 @@ fn refused(measured: &Measured, clock_hz: Option<f64>) -> Option<String> {
     })
 }
 
-/// The attempt with its time and without its count.
-pub(super) fn without_count(attempt: Attempt, why: String) -> Attempt {
+/// The attempt with its time and without its count, which stays as evidence of the refusal.
+pub(super) fn without_count(attempt: Attempt, measured: &Measured, why: String) -> Attempt {
+    let counted = measured.cycles.or(measured.ticks);
     Attempt {
+        refused: Some(RefusedCount {
+            value: counted.or(measured.refused_value),
+            instructions: measured.instructions.or(measured.refused_instructions),
+            time_enabled: measured.time_enabled_ns,
+            time_running: measured.time_running_ns,
+        }),
         cycles: None,
         ticks: None,
         instructions: None,
@@ -204,10 +211,82 @@ mod tests {
         let mut m = measured(4, 400);
         m.cycles = Some(7);
         m.instructions = Some(8);
-        let attempt = without_count(of_answer(&m), "why".into());
+        let attempt = without_count(of_answer(&m), &m, "why".into());
         assert_eq!((attempt.calls, attempt.nanoseconds), (4, 400));
         assert_eq!((attempt.cycles, attempt.instructions), (None, None));
         assert_eq!(attempt.detail.as_deref(), Some("why"));
+        let refused = attempt.refused.unwrap();
+        assert_eq!((refused.value, refused.instructions), (Some(7), Some(8)));
+    }
+
+    /// 4 of 9 ns on the hardware, and a count that no double holds.
+    fn shared() -> Measured {
+        Measured {
+            count_refused: Some("it took turns".into()),
+            refused_value: Some((1 << 60) + 1),
+            refused_instructions: Some((1 << 59) + 1),
+            time_enabled_ns: Some(9),
+            time_running_ns: Some(4),
+            ..measured(4, 400)
+        }
+    }
+
+    #[test]
+    fn a_refused_count_leaves_its_raw_integers_and_both_times() {
+        let m = shared();
+        let attempt = without_count(of_answer(&m), &m, "why".into());
+        assert_eq!((attempt.time_enabled, attempt.time_running), (None, None));
+        let bytes = serde_json::to_string(&attempt).unwrap();
+        let again: Attempt = serde_json::from_str(&bytes).unwrap();
+        let refused = again.refused.unwrap();
+        assert_eq!(refused.value, Some((1 << 60) + 1));
+        assert_eq!(refused.instructions, Some((1 << 59) + 1));
+        assert_eq!(
+            (refused.time_enabled, refused.time_running),
+            (Some(9), Some(4))
+        );
+        // An impossible count is told to the last digit, too.
+        let mut m = measured(1, 1_000);
+        m.cycles = Some((1 << 60) + 1);
+        let why = refused_why(&m);
+        assert!(why.starts_with("1152921504606846977 cycles"), "{why}");
+        let good = serde_json::to_string(&of_answer(&measured(4, 400))).unwrap();
+        assert!(!good.contains("refused"), "{good}");
+    }
+
+    fn refused_why(m: &Measured) -> String {
+        refused(m, None).expect("the count cannot be")
+    }
+
+    /// A count of zero, or one that took turns, is tried again with its reason; the last try of the slot
+    /// gives its time alone.
+    #[test]
+    fn a_refused_count_is_repeated_with_its_reason_until_the_last_try() {
+        let mut record = super::super::tests::record(1);
+        record.cycle_source.kind = protocol::SourceKind::None;
+        let limits = crate::config::defaults::defaults().plans["quick"].disturbed;
+        let rules = Rules {
+            repeats: 0,
+            verdicts: false,
+            clock_hz: None,
+            no_cycles: None,
+        };
+        for tried in 0..3 {
+            let m = shared();
+            let outside = Outside::default();
+            let attempt = judge(&limits, &rules, &record, 0, of_answer(&m), (&m, outside));
+            assert_eq!(attempt.detail.as_deref(), Some("it took turns"));
+            assert_eq!((attempt.cycles, attempt.nanoseconds), (None, 400));
+            let exit = match tried {
+                2 => Exit::Ok,
+                _ => Exit::Interrupted,
+            };
+            assert_eq!(attempt.exit, exit, "try {tried}");
+            assert_eq!(attempt.refused.unwrap().time_running, Some(4));
+            record.trials[0].attempts.push(attempt);
+            let open = slots::is_open(&record.trials[0], 0);
+            assert_eq!(open, tried < 2, "try {tried}");
+        }
     }
 
     #[test]

@@ -103,7 +103,7 @@ async fn run_attempt(context: &Context<'_>, item: &Item<'_>, trial: u32) -> Resu
     attempt.steal = outside.steal;
     if let Some(measured) = measured {
         attempt = attempt::judge(
-            context,
+            &context.plan.disturbed,
             &item.rules,
             &record,
             trial,
@@ -285,6 +285,8 @@ pub(crate) mod tests {
             time_enabled_ns: None,
             time_running_ns: None,
             count_refused: None,
+            refused_value: None,
+            refused_instructions: None,
             batch: 1,
             samples_ns: vec![nanoseconds / calls; calls as usize],
             rest: Rest { calls: 0, value: 0 },

@@ -433,9 +433,8 @@ mod tests {
         let mut record = record(2);
         good(&mut record, 0, 0);
         record.cycle_source.kind = SourceKind::Perf;
-        let refused =
-            super::super::attempt::without_count(of_answer(&measured(4, 400)), "x".into());
         let m = measured(4, 400);
+        let refused = super::super::attempt::without_count(of_answer(&m), &m, "x".into());
         add(&mut record, 1, refused, Some(&m), &session(0), &RULES);
         assert_eq!(record.head.status, Status::Complete);
         let derived = record.derived.as_ref().unwrap();

@@ -163,7 +163,8 @@ async fn run_attempt(work: &Work<'_>, point: &Point<'_>, trial: u32) -> Result<(
     let mut record = point.record.borrow_mut();
     if let Some(outcome) = outcome {
         let seen = (&outcome.measured, outside);
-        attempt = attempt::judge(context, &point.rules, &record.timing, trial, attempt, seen);
+        let limits = &context.plan.disturbed;
+        attempt = attempt::judge(limits, &point.rules, &record.timing, trial, attempt, seen);
         if let Some(text) = work
             .signatures
             .differs(&record, trial, &record::io(outcome))

@@ -143,7 +143,7 @@ fn every_kind_of_child_ends_as_expected_and_leaves_nothing() {
             } else {
                 outcome.swept
             },
-            outcome.left,
+            outcome.left.clone(),
         );
         let expected = (
             case.end,
@@ -151,7 +151,7 @@ fn every_kind_of_child_ends_as_expected_and_leaves_nothing() {
             case.stdout.to_owned(),
             case.stderr_bytes,
             case.swept,
-            0,
+            Vec::new(),
         );
         assert_eq!(seen, expected, "{}", case.what);
     }
@@ -190,6 +190,18 @@ fn the_environment_is_clean() {
     names.sort_unstable();
     assert_eq!(names, ["EXTRA", "LC_ALL", "PATH"]);
     assert!(text.contains("LC_ALL=C.UTF-8"), "{text}");
+}
+
+/// Without a locale of its own a child speaks C, whatever this program was started with.
+#[test]
+fn the_locale_of_a_child_is_c_unless_it_is_given_another() {
+    let outcome = run_blocking(Command::new("/usr/bin/env"), &Stop::new());
+    let text = outcome.stdout.text();
+    let locale: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("LC_") || line.starts_with("LANG"))
+        .collect();
+    assert_eq!(locale, ["LC_ALL=C"]);
 }
 
 #[test]
@@ -272,7 +284,7 @@ fn a_child_in_its_own_session_is_ended_with_all_its_groups() {
     assert_eq!(kind(&outcome.end), Expected::TimedOut);
     assert_eq!(outcome.stdout.text(), "ready\n");
     assert!(outcome.killed);
-    assert_eq!(outcome.left, 0);
+    assert_eq!(outcome.left, [0; 0]);
 }
 
 #[test]
@@ -285,7 +297,7 @@ fn a_child_that_has_not_made_its_session_yet_is_ended_too() {
         &Stop::new(),
     );
     assert_eq!(kind(&outcome.end), Expected::TimedOut);
-    assert_eq!((outcome.killed, outcome.left), (false, 0));
+    assert_eq!((outcome.killed, outcome.left), (false, Vec::new()));
 }
 
 #[test]

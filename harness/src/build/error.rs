@@ -54,6 +54,9 @@ pub enum BuildError {
     /// Whoever keeps the journal refused.
     #[error("a built file could not be entered in the journal")]
     Journal(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Processes of a tool outlived SIGKILL.
+    #[error(transparent)]
+    Survivors(#[from] crate::process::Survivors),
     /// A stop was asked for.
     #[error("interrupted while building; objects that are complete are kept")]
     Interrupted,

@@ -209,6 +209,7 @@ impl<'a> Workshop<'a> {
             .deadline(LIMIT);
         let words = command.words();
         let outcome = run_blocking(command, self.stop);
+        outcome.proven_empty().map_err(BuildError::from)?;
         match outcome.end {
             End::Finished { status: 0 } => {
                 let messages = outcome.stderr.text();

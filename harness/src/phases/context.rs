@@ -1,6 +1,7 @@
 //! What every phase works with: the campaign, the open run, the worker, and how to report.
 
 use crate::config::{Campaign, System};
+use crate::evidence::journal::JournalEvent;
 use crate::evidence::{
     self, BuildFile, BuildRow, Class, Head, Kind, LibraryKind, PlanSettings, Reason, ReasonCode,
     SessionRef, Status, StudySettings,
@@ -178,7 +179,13 @@ impl Context<'_> {
     /// the caller makes it one: the answer says how it ended.
     pub async fn ask(&self, job: Job<'_>) -> Result<Answer, PhaseError> {
         let dir = self.book.directory().path();
-        let answer = session::run(&self.worker, dir, job, self.stop).await?;
+        let answer = session::run(&self.worker, dir, job, self.stop).await;
+        if let Err(WorkerError::Survivors(survivors)) = &answer {
+            // The attempt has no record, so the journal keeps what became of it.
+            let text = survivors.to_string();
+            self.book.log(JournalEvent::Note { text })?;
+        }
+        let answer = answer?;
         if let crate::process::End::NotStarted(error) = &answer.outcome.end {
             return Err(PhaseError::WorkerFailed {
                 code: FailureCode::Io,

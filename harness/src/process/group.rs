@@ -49,21 +49,58 @@ pub fn has_members(child: Pid) -> bool {
     killpg(child, None) != Err(Errno::ESRCH)
 }
 
-/// Kills what the ended child left in its group and session; returns how many there were and how many
-/// could not be ended.
-pub async fn sweep(child: Pid) -> (usize, usize) {
+/// The child, which has not ended, and the living members of its group and session.
+pub fn alive(child: Pid) -> Vec<i32> {
+    let members = members(child).into_iter().map(|member| member.pid);
+    std::iter::once(child.as_raw()).chain(members).collect()
+}
+
+/// Kills what the ended child left in its group and session; returns how many there were, and the numbers
+/// of those that could not be ended.
+pub async fn sweep(child: Pid) -> (usize, Vec<i32>) {
+    sweep_with(child, VANISH, signal_all).await
+}
+
+async fn sweep_with(child: Pid, vanish: Duration, kill: fn(Pid, Signal)) -> (usize, Vec<i32>) {
     let found = members(child).len();
     if found == 0 {
-        return (0, 0);
+        return (0, Vec::new());
     }
-    let give_up = tokio::time::Instant::now() + VANISH;
+    let give_up = tokio::time::Instant::now() + vanish;
     loop {
-        signal_all(child, Signal::SIGKILL);
-        let left = members(child).len();
-        if left == 0 || tokio::time::Instant::now() >= give_up {
-            return (found - left.min(found), left);
+        kill(child, Signal::SIGKILL);
+        let left: Vec<i32> = members(child).iter().map(|member| member.pid).collect();
+        if left.is_empty() || tokio::time::Instant::now() >= give_up {
+            return (found - left.len().min(found), left);
         }
         tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+
+    /// No process can be made that outlives SIGKILL, so a signal that does nothing stands for one.
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_a_kill_does_not_end_is_named() {
+        let mut leader = std::process::Command::new("sh")
+            .args(["-c", "sleep 1000 >/dev/null 2>&1 & echo $!"])
+            .process_group(0)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let group = Pid::from_raw(leader.id() as i32);
+        let mut text = String::new();
+        let mut pipe = leader.stdout.take().unwrap();
+        std::io::Read::read_to_string(&mut pipe, &mut text).unwrap();
+        let sleeper: i32 = text.trim().parse().unwrap();
+        leader.wait().unwrap();
+        let deaf = sweep_with(group, Duration::ZERO, |_, _| {}).await;
+        assert_eq!(deaf, (0, vec![sleeper]));
+        assert_eq!(alive(group), [group.as_raw(), sleeper]);
+        assert_eq!(sweep(group).await, (1, Vec::new()));
     }
 }
 

@@ -24,7 +24,7 @@ mod stop;
 pub use capture::Capture;
 pub use command::{Command, Input, Own};
 pub use image::Image;
-pub use outcome::{End, Outcome};
+pub use outcome::{End, Outcome, Survivors};
 pub use run::{run, run_blocking, run_observed};
 pub use stop::{Stop, StopLevel};
 

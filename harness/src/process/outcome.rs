@@ -79,6 +79,47 @@ pub struct Outcome {
     pub killed: bool,
     /// Processes of its group or session that outlived it and were killed.
     pub swept: usize,
-    /// Processes that could not be ended (waiting inside the kernel, say), the child included.
-    pub left: usize,
+    /// Numbers of the processes that could not be ended (waiting inside the kernel, say), the child
+    /// included. What they do disturbs everything that is measured after them.
+    pub left: Vec<i32>,
+}
+
+/// Processes outlived SIGKILL.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} of a program that was ended cannot be killed: {}; nothing can be measured beside {}. See what holds \
+     them (`cat /proc/PID/stack`), end them or restart the machine, and run again to resume",
+    if .0.len() == 1 { "a process" } else { "processes" },
+    numbers(.0),
+    if .0.len() == 1 { "it" } else { "them" }
+)]
+pub struct Survivors(pub Vec<i32>);
+
+fn numbers(pids: &[i32]) -> String {
+    let texts: Vec<String> = pids.iter().map(|pid| format!("pid {pid}")).collect();
+    texts.join(", ")
+}
+
+impl Outcome {
+    /// An error that names them, if processes of the child could not be ended.
+    pub fn proven_empty(&self) -> Result<(), Survivors> {
+        match self.left.is_empty() {
+            true => Ok(()),
+            false => Err(Survivors(self.left.clone())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn survivors_are_named() {
+        let one = Survivors(vec![17]).to_string();
+        assert!(one.starts_with("a process of a program"), "{one}");
+        assert!(one.contains("pid 17;"), "{one}");
+        let two = Survivors(vec![17, 18]).to_string();
+        assert!(two.contains("pid 17, pid 18;"), "{two}");
+    }
 }

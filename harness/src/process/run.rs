@@ -62,7 +62,7 @@ fn outcome_without_child(command: &Command, end: End) -> Outcome {
         elapsed: Duration::ZERO,
         killed: false,
         swept: 0,
-        left: 0,
+        left: Vec::new(),
     }
 }
 
@@ -110,8 +110,8 @@ async fn supervise(
         Own::Session => None,
     };
     let (swept, left) = match (ending.gone, own) {
-        (false, _) => (0, 1),
-        (true, Own::Group) if !group::has_members(guard.pid) => (0, 0),
+        (false, _) => (0, group::alive(guard.pid)),
+        (true, Own::Group) if !group::has_members(guard.pid) => (0, Vec::new()),
         (true, _) => group::sweep(guard.pid).await,
     };
     if !all_read {

@@ -35,6 +35,9 @@ const CGROUP: Limits = Limits {
 /// There is no worker to work with.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
+    /// Processes of a worker outlived SIGKILL.
+    #[error(transparent)]
+    Survivors(#[from] process::Survivors),
     /// The file named is not there or cannot be read.
     #[error("{path}: this worker cannot be read; name another with --worker", path = path.display())]
     Unreadable {

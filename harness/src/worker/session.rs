@@ -80,8 +80,9 @@ pub struct Answer {
     pub command: Vec<String>,
 }
 
-/// Runs one job in `dir` (the run: relative paths of the request start there). Errors are only those
-/// of the worker binary itself; everything that a library can cause is an [`Ending`].
+/// Runs one job in `dir` (the run: relative paths of the request start there). Errors are those of the
+/// worker binary itself, and processes that cannot be ended: nothing may be measured beside them.
+/// Everything else that a library can cause is an [`Ending`].
 pub async fn run(
     worker: &Worker,
     dir: &Path,
@@ -122,6 +123,7 @@ pub async fn run(
     let mut listener = Listener::new(&request.token);
     let started_utc = clock::utc_now();
     let outcome = process::run_observed(command, stop, &mut |line| listener.line(line)).await;
+    outcome.proven_empty()?;
     let mut words = worker.words();
     words.push(shown);
     Ok(Answer {

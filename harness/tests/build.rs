@@ -898,6 +898,26 @@ fn native_flags_tie_the_libraries_to_this_machine() {
     let here = std::fs::read_to_string("/proc/cpuinfo").unwrap();
     assert_eq!(native.cpu, cpu_model(&here));
     assert_eq!(refuses(&row, &here), None);
+    // The same processor with some of its instructions masked.
+    let set = native.features.first().expect("every CPU has some");
+    let masked: String = here
+        .lines()
+        .map(|line| match line.split_once(':') {
+            Some((key, words)) if matches!(key.trim(), "flags" | "Features") => {
+                let words = words.split_whitespace().filter(|word| word != set);
+                format!("{key}: {}\n", words.collect::<Vec<_>>().join(" "))
+            }
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let text = refuses(&row, &masked).expect("what was compiled for it ends in SIGILL");
+    assert!(
+        text.contains(&format!("without {set}: build it here")),
+        "{text}"
+    );
+    let mut old = row.clone();
+    old.native.as_mut().unwrap().features.clear();
+    assert_eq!(refuses(&old, &masked), None, "not recorded then");
     let text = refuses(&row, "model name : Another CPU\n").unwrap();
     assert!(
         text.contains("-mtune=native") && text.contains("Another CPU"),

@@ -97,6 +97,33 @@ fn join<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
         .join(", ")
 }
 
+/// Words of x86 flags that name instructions which a compiler may use once `-march=native` finds them;
+/// other flags are about the kernel, errata and virtualisation, and differ without consequence. Families
+/// come by their beginnings in [`FAMILIES`].
+const INSTRUCTIONS: &str =
+    "3dnowprefetch abm adx aes bmi1 bmi2 cldemote clflushopt clwb clzero cmpccxadd cx16 enqcmd \
+    f16c fma fma4 fsgsbase fxsr gfni hle lahf_lm lwp mmx movbe movdir64b movdiri mwaitx \
+    pclmulqdq pku pni popcnt prefetchi ptwrite raoint rdpid rdrand rdseed rtm serialize sha512 \
+    sha_ni sm3 sm4 ssse3 tbm tsxldtrk user_msr vaes vpclmulqdq waitpkg wbnoinvd xop";
+/// Beginnings of the names of families of instructions.
+const FAMILIES: &[&str] = &["amx_", "avx", "sse", "xsave"];
+
+/// Instruction sets that all CPUs of a machine have in common, sorted. ARM kernels list little else than
+/// those under `Features`.
+pub fn instruction_sets(cpuinfo: &str) -> Vec<String> {
+    let is_x86 = cpuinfo.lines().any(|line| line.starts_with("flags"));
+    let is_instruction = |word: &String| {
+        let word = word.as_str();
+        let of_x86 = INSTRUCTIONS.split(' ').any(|known| known == word)
+            || FAMILIES.iter().any(|f| word.starts_with(f));
+        word != "cpuid" && (!is_x86 || of_x86)
+    };
+    match Features::of_cpuinfo(cpuinfo) {
+        Features::Known { words, .. } => words.into_iter().filter(is_instruction).collect(),
+        Features::Unknown(_) | Features::NotAsked => Vec::new(),
+    }
+}
+
 /// The processor's name: `model name`, or implementer and part where ARM gives none.
 pub fn cpu_model(cpuinfo: &str) -> Option<String> {
     let value = |wanted: &str| {
@@ -178,6 +205,19 @@ mod tests {
         assert!(odd.lacking(&needs(&["sha3"])).unwrap().contains("`z80`"));
         let none = Features::of_runner(&needs(&["qemu-aarch64-static"]));
         assert!(none.lacking(&needs(&["sve"])).unwrap().contains("-cpu"));
+    }
+
+    #[test]
+    fn instruction_sets_are_those_that_a_compiler_may_use() {
+        let x86 =
+            "model name\t: X\nflags\t\t: fpu sse4_2 avx512f amx_tile md_clear flush_l1d gfni vmx\n";
+        assert_eq!(
+            instruction_sets(x86),
+            ["amx_tile", "avx512f", "gfni", "sse4_2"]
+        );
+        let arm = "Features\t: fp asimd sve cpuid\nCPU part\t: 0xd0c\n";
+        assert_eq!(instruction_sets(arm), ["asimd", "fp", "sve"]);
+        assert_eq!(instruction_sets(""), [""; 0]);
     }
 
     #[test]

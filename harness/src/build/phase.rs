@@ -97,18 +97,28 @@ fn cpuinfo() -> String {
 }
 
 /// Why the libraries of `row` must not run on a machine whose `/proc/cpuinfo` is `cpuinfo`: they were
-/// compiled for the machine that compiled them, and this is another one.
+/// compiled for the machine that compiled them, and this is another one, or the same one with features
+/// masked (a virtual machine, a kernel parameter).
 pub fn refuses(row: &BuildRow, cpuinfo: &str) -> Option<String> {
     let native = row.native.as_ref()?;
     let here = features::cpu_model(cpuinfo);
-    (native.cpu != here).then(|| {
-        format!(
-            "it was built with {} on {}, and this machine is {}: build it here",
-            native.options.join(" "),
-            native.cpu.as_deref().unwrap_or("an unknown CPU"),
-            here.as_deref().unwrap_or("an unknown CPU"),
-        )
-    })
+    let difference = match native.cpu != here {
+        true => here.unwrap_or_else(|| "an unknown CPU".to_owned()),
+        false => {
+            let sets = features::instruction_sets(cpuinfo);
+            let lacking = native.features.iter().filter(|set| !sets.contains(set));
+            let lacking: Vec<&str> = lacking.map(String::as_str).collect();
+            match lacking.is_empty() {
+                true => return None,
+                false => format!("one without {}", lacking.join(", ")),
+            }
+        }
+    };
+    Some(format!(
+        "it was built with {} on {}, and this machine is {difference}: build it here",
+        native.options.join(" "),
+        native.cpu.as_deref().unwrap_or("an unknown CPU"),
+    ))
 }
 
 /// Builds what `build.json` of the run does not have yet, and writes it. Rows that failed before are
@@ -255,6 +265,7 @@ fn build_rows(
     let crates = source_crates(campaign, &root, identities, context.stop)?;
     let shop = Workshop::new(root, cache, abi, toolchain, context.stop);
     let cpu = features::cpu_model(&cpuinfo());
+    let sets = features::instruction_sets(&cpuinfo());
     let streams = stream_patterns(campaign);
     let (features, run_dir, on_progress) =
         (&context.features, context.run_dir, context.on_progress);
@@ -275,6 +286,7 @@ fn build_rows(
             stream: all_stream || streams.iter().any(|p| p.is_match(&identity.to_string())),
             features,
             cpu: cpu.as_deref(),
+            instruction_sets: &sets,
         };
         on_progress(Progress::Begun(identity));
         let row = deliver(row::build(&shop, &request)?, run_dir)?;

@@ -55,6 +55,8 @@ pub struct Request<'a> {
     pub features: &'a Features,
     /// Name of this machine's CPU.
     pub cpu: Option<&'a str>,
+    /// Its instruction sets, for the same.
+    pub instruction_sets: &'a [String],
 }
 
 /// A row and the products that it names, by the key in its `libraries`.
@@ -217,6 +219,7 @@ impl<'a> Bench<'a> {
                     .unwrap_or_default(),
                 options: native,
                 cpu: request.cpu.map(str::to_owned),
+                features: request.instruction_sets.to_vec(),
             }),
         };
         let options = Options {

@@ -76,6 +76,10 @@ pub struct NativeTarget {
     pub resolved: Vec<String>,
     /// Name of the CPU that compiled.
     pub cpu: Option<String>,
+    /// Instruction sets of the CPU that compiled, as the kernel names them; left out where they were not
+    /// recorded. A machine that lacks one of them must not run the libraries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
 }
 
 /// Whose flags an identity was built with.

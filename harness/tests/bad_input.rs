@@ -649,3 +649,41 @@ fn an_import_refuses_each_bad_input_and_says_where() {
     }
     assert_eq!(missed, "");
 }
+
+/// Bytes that are no UTF-8 in an argument: an error that tells them exactly, and never a panic.
+#[test]
+fn arguments_that_are_not_utf_8_are_told_byte_for_byte() {
+    let here = tempfile::tempdir().unwrap();
+    let odd = OsStr::from_bytes(b"a\xffb");
+    let config = root().join("campaign.toml");
+    // A folder of that name that is no run.
+    fs::create_dir(here.path().join(odd)).unwrap();
+    fs::write(here.path().join(odd).join("notes"), "mine").unwrap();
+    let missing = OsStr::from_bytes(b"gone\xff");
+    for (words, argument, told) in [
+        (&["run", "--run"][..], odd, r"a\xffb: it is not empty"),
+        (&["audit"], odd, r"`a\xffb` is no run"),
+        (&["audit"], missing, r"`gone\xff` is no run"),
+        (&["export", "--csv"], missing, r"`gone\xff` is no run"),
+        (&["plan", "--only"], odd, r"`a\xffb` is not UTF-8"),
+        (&["run", "--only"], odd, r"`a\xffb` is not UTF-8"),
+        (
+            &["publish", "x", "--partial"],
+            odd,
+            r"`a\xffb` is not UTF-8",
+        ),
+        (&["plan", "--config"], missing, r"cannot read gone\xff"),
+    ] {
+        let mut command = assert_cmd::Command::cargo_bin("campaign").unwrap();
+        command.current_dir(&here).args(words).arg(argument);
+        if words[1..] != ["--config"] {
+            command.arg("--config").arg(&config);
+        }
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stderr).expect("what is said is UTF-8");
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {text}");
+        assert!(text.contains(told), "{words:?}: {text}");
+        assert!(!text.contains("panicked"), "{words:?}: {text}");
+    }
+    assert_eq!(fs::read_dir(&here).unwrap().count(), 1, "nothing was begun");
+}

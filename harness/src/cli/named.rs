@@ -9,6 +9,7 @@ use crate::evidence::seal::MANIFEST;
 use crate::evidence::CAMPAIGN_FILE;
 use crate::place::CURRENT;
 use crate::report::site;
+use protocol::path_to_text;
 use std::path::{Path, PathBuf};
 
 /// Files of which any one shows that a directory is a run or a dataset: one that lost its
@@ -22,7 +23,7 @@ const LISTED: usize = 10;
 #[derive(Debug, thiserror::Error)]
 pub enum NameError {
     /// Nothing of ours is there.
-    #[error("`{}` is no run and no dataset: {why}{}", .argument.display(), listed(.known))]
+    #[error("`{}` is no run and no dataset: {why}{}", path_to_text(.argument), listed(.known))]
     Nothing {
         /// As it was typed.
         argument: PathBuf,
@@ -32,7 +33,7 @@ pub enum NameError {
         known: Vec<String>,
     },
     /// A `current` that leads nowhere.
-    #[error("`{}` names `{id}`, but there is no such dataset beside it: write the id of one that is there, or publish it", .file.display())]
+    #[error("`{}` names `{id}`, but there is no such dataset beside it: write the id of one that is there, or publish it", path_to_text(.file))]
     Current {
         /// The file.
         file: PathBuf,

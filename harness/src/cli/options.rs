@@ -1,9 +1,22 @@
 //! Groups of options that several subcommands share.
 
 use crate::values::CpuList;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::ArgAction;
 use regex::Regex;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Reads a regular expression; names are text, so what is none matches nothing and is told byte for byte.
+pub(super) fn pattern() -> impl TypedValueParser<Value = Regex> {
+    OsStringValueParser::new().try_map(|given: OsString| match given.to_str() {
+        Some(text) => Regex::new(text).map_err(|error| error.to_string()),
+        None => Err(format!(
+            "`{}` is not UTF-8, as every name of a campaign is",
+            protocol::path_to_text(Path::new(&given))
+        )),
+    })
+}
 
 /// Options of every subcommand.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -36,7 +49,7 @@ pub struct Selection {
     #[arg(long, value_name = "LIST")]
     pub cpu: Option<CpuList>,
     /// Only what matches, in candidate/label/code/build/operation
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", value_parser = pattern())]
     pub only: Option<Regex>,
     /// Run directory [default: the newest unfinished run of this campaign]
     #[arg(long, value_name = "DIR")]

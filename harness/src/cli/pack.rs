@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub plan: Option<String>,
     /// Only what matches, in candidate/label/code/build/operation; a run takes it over
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", value_parser = super::options::pattern())]
     pub only: Option<Regex>,
     /// The program for that architecture, instead of this one or one that is built now
     #[arg(long, value_name = "PATH")]

@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(long)]
     pub current: bool,
     /// Publish only what matches, in candidate/label/code/build/operation
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", value_parser = super::options::pattern())]
     pub partial: Option<Regex>,
     /// See [`HostOptions`].
     #[command(flatten)]

@@ -14,7 +14,7 @@ pub enum ConfigError {
     )]
     NotFound(PathBuf),
     /// The file cannot be read.
-    #[error("cannot read {}: see that it is a file, and who may read it", .path.display())]
+    #[error("cannot read {}: see that it is a file, and who may read it", protocol::path_to_text(.path))]
     Read {
         /// Which file.
         path: PathBuf,

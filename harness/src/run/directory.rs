@@ -10,6 +10,7 @@ use crate::evidence::seal;
 use crate::evidence::store::{self, StoreError};
 use crate::evidence::StudySettings;
 use crate::values::number_list;
+use protocol::path_to_text;
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
@@ -30,7 +31,7 @@ const UNBORN: &str = ".new-";
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// The run was made by another request.
-    #[error("{path}: it is a run of another {what} ({theirs}, asked for {ours}); name another place with --run, or start another run with --new", path = path.display())]
+    #[error("{path}: it is a run of another {what} ({theirs}, asked for {ours}); name another place with --run, or start another run with --new", path = path_to_text(path))]
     Another {
         /// The run.
         path: PathBuf,
@@ -42,25 +43,25 @@ pub enum DirectoryError {
         ours: String,
     },
     /// A folder with something else in it.
-    #[error("{path}: it is not empty and no run directory; name another place with --run", path = path.display())]
+    #[error("{path}: it is not empty and no run directory; name another place with --run", path = path_to_text(path))]
     Foreign {
         /// The folder.
         path: PathBuf,
     },
     /// A phase was asked for in a sealed run.
-    #[error("{path}: the run is sealed, nothing can be added to it; start another with `campaign run --new`", path = path.display())]
+    #[error("{path}: the run is sealed, nothing can be added to it; start another with `campaign run --new`", path = path_to_text(path))]
     Sealed {
         /// The run.
         path: PathBuf,
     },
     /// The run's machine is another one.
-    #[error("{path}: it was begun on another machine and can only be resumed there; start another run with --new", path = path.display())]
+    #[error("{path}: it was begun on another machine and can only be resumed there; start another run with --new", path = path_to_text(path))]
     AnotherHost {
         /// The run.
         path: PathBuf,
     },
     /// An evidence file is not what the journal says.
-    #[error("{path}: it was changed after it was written, or something else put it there; restore it, or start another run with --new", path = path.display())]
+    #[error("{path}: it was changed after it was written, or something else put it there; restore it, or start another run with --new", path = path_to_text(path))]
     Changed {
         /// The file.
         path: PathBuf,
@@ -75,7 +76,7 @@ pub enum DirectoryError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A folder or file cannot be made or read.
-    #[error("{path}: cannot be {action}", path = path.display())]
+    #[error("{path}: cannot be {action}", path = path_to_text(path))]
     Io {
         /// Which.
         path: PathBuf,
@@ -478,8 +479,8 @@ impl RunDirectory {
 
 fn name(dir: &Path) -> String {
     match dir.file_name() {
-        Some(name) => name.to_string_lossy().into_owned(),
-        None => dir.display().to_string(),
+        Some(name) => path_to_text(Path::new(name)),
+        None => path_to_text(dir),
     }
 }
 

@@ -373,3 +373,13 @@ fn runtime() -> tokio::runtime::Runtime {
         .build()
         .unwrap()
 }
+
+/// Nothing may be measured beside them: whoever runs a child has to ask.
+#[test]
+fn processes_that_cannot_be_ended_are_an_error_that_names_them() {
+    let mut outcome = run_blocking(shell("exit 0"), &Stop::new());
+    assert_eq!(outcome.proven_empty(), Ok(()));
+    outcome.left = vec![4242];
+    let error = outcome.proven_empty().unwrap_err();
+    assert!(error.to_string().contains("pid 4242"), "{error}");
+}

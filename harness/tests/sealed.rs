@@ -1,6 +1,10 @@
 //! What has a seal is shown as it was sealed or not at all, and nobody's tables get into it.
 
+use crate::support::datasets::small;
 use crate::support::{copy_tree, root};
+use harness::audit::audit;
+use harness::evidence::{store, RefusedCount, TimingRecord};
+use harness::testing::sealed;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -153,4 +157,24 @@ fn a_file_name_cannot_forge_a_line_of_the_audit() {
         "{stdout}"
     );
     assert!(stdout.contains("a\\nforged"), "{stdout}");
+}
+
+/// The raw integers of a refused count are no figures: the audit takes nothing from them, and them as they
+/// are.
+#[test]
+fn a_refused_count_in_an_attempt_is_no_finding() {
+    let (_home, dir) = small();
+    let path = dir.join("records/sign-09/dove_a_128.ref.reference__sign.json");
+    let mut record: TimingRecord = store::read_json(&path).unwrap();
+    record.trials[0].attempts[0].refused = Some(RefusedCount {
+        value: Some((1 << 60) + 1),
+        instructions: None,
+        time_enabled: Some(9),
+        time_running: Some(4),
+    });
+    fs::write(&path, store::json(&path, &record).unwrap()).unwrap();
+    sealed::reseal(&dir).unwrap();
+    assert_eq!(audit(&dir).findings, []);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("1152921504606846977"), "{text}");
 }

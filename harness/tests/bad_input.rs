@@ -540,6 +540,20 @@ const BAD_SOURCE: &[Bad] = &[
         ),
     },
     Bad {
+        name: "a path of a machine in a record",
+        make: |dir| member(&dir.join(THEIRS), "architecture", "\"/home/ada/worker\""),
+        finding: (
+            THEIRS,
+            "/environment/architecture",
+            "no file holds a path of a machine",
+        ),
+    },
+    Bad {
+        name: "a path of a machine in a log",
+        make: |dir| bytes(&dir.join(THEIR_LOG), |b| b.extend(b"\n/home/ada/worker\n")),
+        finding: (THEIR_LOG, "", "no file holds a path of a machine"),
+    },
+    Bad {
         name: "a byte of a log",
         make: |dir| bytes(&dir.join(THEIR_LOG), |b| b[0] ^= 1),
         finding: (

@@ -34,6 +34,15 @@ impl Lab {
         Lab { home, run }
     }
 
+    /// Puts the project's configuration above the run, for the command.
+    fn configure(&self) {
+        let home = self.home.path();
+        fs::copy(root().join("campaign.toml"), home.join("campaign.toml")).unwrap();
+        for folder in ["performance/kat", "drivers/dilithium"] {
+            copy_tree(&root().join(folder), &home.join(folder), &[]);
+        }
+    }
+
     fn request(&self) -> Request<'_> {
         static NONE: BTreeSet<String> = BTreeSet::new();
         Request {
@@ -239,6 +248,41 @@ fn names_and_paths_of_the_machine_are_found_as_whole_values_and_path_parts() {
 }
 
 #[test]
+fn the_command_takes_the_names_from_the_machine_that_it_runs_on() {
+    let lab = Lab::new();
+    lab.configure();
+    lab.edit(RECORD, |record| {
+        record["trials"][0]["attempts"][0]["command"] = serde_json::json!(["quetzal"]);
+    });
+    let publish = |variable: &str, value: &str| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_campaign"))
+            .args(["publish", "runs/x86_1-guide-1", "--id", "a"])
+            .current_dir(lab.home.path())
+            .env(variable, value)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    for (variable, value) in [
+        ("USER", "quetzal"),
+        ("LOGNAME", "quetzal"),
+        ("SUDO_USER", "quetzal"),
+        ("HOME", "/homes/quetzal"),
+    ] {
+        let (status, said) = publish(variable, value);
+        assert_eq!(status, Some(1), "{variable}: {said}");
+        assert!(
+            said.contains("/trials/0/attempts/0/command/0"),
+            "{variable}: {said}"
+        );
+        lab.nothing_published();
+    }
+    let (status, said) = publish("USER", "quetz");
+    assert_eq!(status, Some(0), "{said}");
+}
+
+#[test]
 fn a_run_that_was_changed_after_its_seal_is_refused() {
     let lab = Lab::new();
     let path = lab.run.join(RECORD);
@@ -262,18 +306,8 @@ fn a_run_that_was_changed_after_its_seal_is_refused() {
 #[test]
 fn the_command_says_where_the_dataset_is_and_what_is_wrong_with_a_request() {
     let lab = Lab::new();
+    lab.configure();
     let home = lab.home.path();
-    fs::copy(root().join("campaign.toml"), home.join("campaign.toml")).unwrap();
-    copy_tree(
-        &root().join("performance/kat"),
-        &home.join("performance/kat"),
-        &[],
-    );
-    copy_tree(
-        &root().join("drivers/dilithium"),
-        &home.join("drivers/dilithium"),
-        &[],
-    );
     let run = |words: &[&str]| {
         std::process::Command::new(env!("CARGO_BIN_EXE_campaign"))
             .args(words)

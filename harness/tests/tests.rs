@@ -4,6 +4,7 @@
 mod arm_campaign;
 mod arm_machine;
 mod audit;
+mod audit_kat;
 mod bad_input;
 mod build;
 mod compare;

@@ -5,6 +5,7 @@ use super::course;
 use super::facts::{Facts, Row, Session, Sizes};
 use super::finding::{Finding, Findings, Severity};
 use super::head::Head;
+use super::kat;
 use super::other::{Calibration, Kat};
 use super::study;
 use super::timing::Record;
@@ -59,6 +60,7 @@ pub fn check(evidence: &Evidence, facts: &Facts, journal: &Journal) -> Vec<Findi
     outputs(evidence, facts, &mut findings);
     study::fits(&evidence.fits, &evidence.points, facts, &mut findings);
     let wanted = |key: &str| wanted(facts, journal, key);
+    kat::cross(evidence, facts, &wanted, &mut findings);
     study::whole(&evidence.points, facts, &wanted, &mut findings);
     if facts.class != "aggregate" {
         rows(evidence, facts, journal, &mut findings);

@@ -58,6 +58,8 @@ pub struct Facts {
     pub systems: BTreeMap<String, System>,
     /// Published sizes by `candidate/label`.
     pub sizes: BTreeMap<String, Sizes>,
+    /// Published known answers of the project, by the digest of the manifest.
+    pub manifests: BTreeMap<String, super::kat::Published>,
     /// SHA-256 of every file as it is.
     pub digests: BTreeMap<String, String>,
 }

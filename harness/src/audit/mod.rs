@@ -14,7 +14,8 @@
 //! | `timing.rs` | timing records |
 //! | `codes.rs` | why something is missing, where that follows |
 //! | `asked.rs` | requests and inputs of timing records |
-//! | `other.rs` | KAT, calibration, memory, profile |
+//! | `kat.rs` | KAT: result, log, manifest, the libraries of an identity |
+//! | `other.rs` | calibration, memory, profile; what KAT evidence has in common with them |
 //! | `study.rs` | points and models of the message-size study |
 //! | `cross.rs` | what several files say of one thing |
 //! | `course.rs` | the course of a run: its journal against rows, records and moments |
@@ -32,6 +33,7 @@ pub mod files;
 mod finding;
 mod head;
 mod imported;
+mod kat;
 pub mod number;
 mod other;
 pub mod pages;
@@ -97,6 +99,7 @@ pub fn audit(path: &Path) -> Report {
             sizes: above(path, CATALOGUE).map_or_else(BTreeMap::new, |text| facts::sizes(&text)),
             systems: above(path, CONFIGURATION)
                 .map_or_else(BTreeMap::new, |text| facts::systems(&text)),
+            manifests: kat::manifests(path),
             jumped_ns: journal.jumped_ns,
             ..Facts::default()
         },

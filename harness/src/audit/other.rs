@@ -3,6 +3,7 @@
 use super::facts::{elf, text, Facts};
 use super::finding::Findings;
 use super::head::Head;
+use super::kat;
 use super::number::{middle, ordered, sum};
 use super::text::utc_ns;
 use crate::json::Value;
@@ -18,8 +19,12 @@ pub struct Kat {
     pub sha256: String,
     /// The word.
     pub result: String,
-    /// Digest of the first vector.
-    pub first: Option<String>,
+    /// Its streams.
+    pub streams: Vec<kat::Stream>,
+    /// SHA-256 of the manifest.
+    pub manifest: Option<String>,
+    /// Claimed lengths of public key, secret key and signature, bytes, by its log.
+    pub claimed: Option<[u64; 3]>,
 }
 
 /// Calibration, for others.
@@ -77,10 +82,19 @@ pub fn kat(value: &Value, head: &Head, facts: &Facts, log: Option<&[u8]>, f: &mu
         .and_then(|l| text(l, "kind"))
         .unwrap_or_default();
     let sha256 = library(value, facts, head, &kind, f);
-    let result = text(value, "result").unwrap_or_default();
-    let digests = value.get("digests").map_or(&[][..], Value::items);
-    passes(value, digests, &result, head, f);
-    log_of(value, &sha256, &result, digests, facts, head, log, f);
+    let mut found = Kat {
+        library: kind,
+        sha256,
+        result: text(value, "result").unwrap_or_default(),
+        streams: kat::streams(value),
+        manifest: text(value, "manifest_sha256"),
+        claimed: None,
+    };
+    passes(value, &found.result, head, f);
+    if facts.class != "imported" {
+        kat::result(value, &found, f);
+    }
+    found.claimed = log_of(value, &found, facts, head, log, f);
     for key in ["start", "end"] {
         let Some(time) = value.get(key).and_then(Value::str) else {
             continue;
@@ -94,17 +108,12 @@ pub fn kat(value: &Value, head: &Head, facts: &Facts, log: Option<&[u8]>, f: &mu
             );
         }
     }
-    let first = digests.last().and_then(|d| text(d, "found"));
-    Kat {
-        library: kind,
-        sha256,
-        result,
-        first,
-    }
+    found
 }
 
-/// PASS needs every published digest found, and flips rejected.
-fn passes(value: &Value, digests: &[Value], result: &str, head: &Head, f: &mut Findings) {
+/// PASS needs every published digest found.
+fn passes(value: &Value, result: &str, head: &Head, f: &mut Findings) {
+    let digests = value.get("digests").map_or(&[][..], Value::items);
     let passed = result == "PASS";
     if passed != (head.status == "complete") {
         f.error(
@@ -134,54 +143,21 @@ fn passes(value: &Value, digests: &[Value], result: &str, head: &Head, f: &mut F
             );
         }
     }
-    for kind in ["message", "signature", "key"] {
-        let count = |key: &str| value.at(&["flips", kind, key]).and_then(Value::u64);
-        let (Some(tried), Some(rejected), Some(exempt)) =
-            (count("tried"), count("rejected"), count("exempt"))
-        else {
-            continue;
-        };
-        // Some bits of a public key are not touched by a given signature: 90% suffice there.
-        let due = tried.saturating_sub(exempt);
-        let enough = if kind == "key" {
-            rejected * 10 >= tried * 9
-        } else {
-            rejected >= due
-        };
-        if passed && !enough {
-            f.error(
-                format!("/flips/{kind}/rejected"),
-                "modified inputs are rejected",
-                due,
-                rejected,
-            );
-        }
-        if rejected > tried || exempt > tried {
-            f.error(
-                format!("/flips/{kind}"),
-                "no more than were tried",
-                tried,
-                rejected.max(exempt),
-            );
-        }
-    }
 }
 
-#[allow(clippy::too_many_arguments)] // one comparison of two texts
+/// The log is there, ends with the result and says what the evidence says; the lengths that it names.
 fn log_of(
     value: &Value,
-    sha256: &str,
-    result: &str,
-    digests: &[Value],
+    kat: &Kat,
     facts: &Facts,
     head: &Head,
     log: Option<&[u8]>,
     f: &mut Findings,
-) {
+) -> Option<[u64; 3]> {
     let path = text(value, "log").unwrap_or_default();
     let Some(bytes) = log else {
         f.error("/log", "the log of a KAT is there", "a file", path);
-        return;
+        return None;
     };
     let digest = const_hex::encode(Sha256::digest(bytes));
     let stated = text(value, "log_sha256").unwrap_or_default();
@@ -193,58 +169,25 @@ fn log_of(
             stated,
         );
     }
+    if facts.class != "imported" {
+        return kat::log(value, head, kat, bytes, f);
+    }
     let log = String::from_utf8_lossy(bytes);
-    let last = log
-        .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix("RESULT "))
+    let results = log.lines().rev();
+    let last = results
+        .filter_map(|line| line.strip_prefix("RESULT "))
+        .next()
         .unwrap_or_default();
-    let words: Vec<&str> = last.split_whitespace().collect();
-    let imported = facts.class == "imported";
-    let expected: Vec<&str> = if imported {
-        head.subject.split('/').chain([result]).collect()
-    } else {
-        vec![result]
-    };
-    if words != expected {
+    let expected = head.subject.split('/').chain([kat.result.as_str()]);
+    if !last.split_whitespace().eq(expected) {
         f.error(
             "/result",
             "the result is the last RESULT line of the log",
             last,
-            result,
+            &kat.result,
         );
     }
-    if imported {
-        return;
-    }
-    let kind = value
-        .get("library")
-        .and_then(|l| text(l, "kind"))
-        .unwrap_or_default();
-    let mut lines = vec![
-        format!("identity {}", head.identity),
-        format!("library {kind} {sha256}"),
-    ];
-    lines.extend(digests.iter().map(|d| {
-        let word = |key: &str| text(d, key).unwrap_or_else(|| "-".to_owned());
-        let records = d.get("records").and_then(Value::u64).unwrap_or(0);
-        format!(
-            "digest {} expected {} found {} records {records}",
-            word("mode"),
-            word("expected"),
-            word("found")
-        )
-    }));
-    for line in lines {
-        if !log.lines().any(|l| l == line) {
-            f.error(
-                "/log",
-                "the log says what the evidence says",
-                line,
-                "no such line",
-            );
-        }
-    }
+    None
 }
 
 /// Checks a calibration.

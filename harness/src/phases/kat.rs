@@ -529,8 +529,10 @@ fn log(check: &Check, answer: &Answer, outcome: Option<&KatOutcome>, judged: &Ju
             check.kind.name(),
             check.built.libraries[check.kind.name()].sha256
         ),
+        format!("manifest {}", check.manifest.sha256),
     ];
     lines.extend(outcome.into_iter().flat_map(|o| o.log.iter().cloned()));
+    lines.extend(outcome.map(|o| format!("text {} bytes", o.text_bytes)));
     for digest in &judged.digests {
         lines.push(format!(
             "digest {} expected {} found {} records {}",

@@ -34,7 +34,7 @@ pub fn write(spec: &Synthetic, dir: &Path) -> io::Result<String> {
     let mut dataset = spec.build();
     let environment = writer.environment(&mut dataset)?;
     let builds = writer.phase("build", |w| w.build(&mut dataset))?;
-    let kat = writer.phase("kat", |w| w.kat(&mut dataset, &environment))?;
+    let kat = writer.phase("kat", |w| w.kat(&mut dataset, &environment, &builds))?;
     writer.phase("calibrate", |w| {
         w.calibrate(&dataset, &environment, &builds)
     })?;
@@ -158,39 +158,65 @@ impl Writer<'_> {
         &mut self,
         dataset: &mut Dataset,
         environment: &SessionRef,
+        builds: &BTreeMap<Identity, Libraries>,
     ) -> io::Result<BTreeMap<Identity, KatRef>> {
         let mut references = BTreeMap::new();
+        let sizes: BTreeMap<Identity, Option<SizesRecord>> = dataset
+            .timing
+            .iter()
+            .map(|((identity, _), entry)| (identity.clone(), entry.value.sizes))
+            .collect();
         for ((identity, _), entry) in std::mem::take(&mut dataset.kat) {
             let mut kat = entry.value;
             kat.head.sessions = vec![environment.clone()];
-            kat.start = Some(self.now());
-            let mut log = vec![
-                format!("identity {identity}"),
-                format!("library timed {}", kat.library.sha256),
-            ];
-            for digest in &kat.digests {
-                let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-                let (expected, found) = (word(&digest.expected), word(&digest.found));
-                let records = digest.records.unwrap_or(0);
-                let mode = &digest.mode;
-                log.push(format!(
-                    "digest {mode} expected {expected} found {found} records {records}"
-                ));
+            let all = |tried| protocol::FlipCount {
+                tried,
+                rejected: tried,
+                exempt: 0,
+            };
+            kat.flips = Some(protocol::Flips {
+                message: all(16),
+                signature: all(32),
+                key: all(64),
+            });
+            let first = hash::sha256(format!("{} first vector", identity.subject()).as_bytes());
+            kat.digests.push(KatDigestRecord {
+                mode: "strict:1".to_owned(),
+                expected: None,
+                found: Some(first.clone()),
+                records: Some(1),
+            });
+            let sizes = sizes.get(&identity).copied().flatten();
+            for kind in [
+                LibraryKind::Timed,
+                LibraryKind::Profile,
+                LibraryKind::Memory,
+            ] {
+                kat.library = LibraryRef {
+                    kind,
+                    sha256: builds[&identity][kind.name()].clone(),
+                };
+                if kind != LibraryKind::Timed {
+                    kat.flips = None;
+                    kat.digests.retain(|digest| digest.mode == "strict:1");
+                    kat.digests[0].expected = Some(first.clone());
+                }
+                kat.start = Some(self.now());
+                kat.log = kat_log(&identity, kind);
+                let log = kat_lines(&identity, &kat, sizes.as_ref());
+                kat.log_sha256 = self.bytes(&kat.log, log.as_bytes())?;
+                kat.end = Some(self.now());
+                let file = kat_file(&identity, kind);
+                let (result, sha256) = (kat.result, self.file(&file, kat.clone())?);
+                if kind == LibraryKind::Timed {
+                    let reference = KatRef {
+                        file,
+                        sha256,
+                        result,
+                    };
+                    references.insert(identity.clone(), reference);
+                }
             }
-            log.push("RESULT PASS\n".to_owned());
-            let file = kat.log.clone();
-            kat.log_sha256 = self.bytes(&file, log.join("\n").as_bytes())?;
-            kat.end = Some(self.now());
-            let file = kat_file(&identity, LibraryKind::Timed);
-            let (result, sha256) = (kat.result, self.file(&file, kat)?);
-            references.insert(
-                identity,
-                KatRef {
-                    file,
-                    sha256,
-                    result,
-                },
-            );
         }
         Ok(references)
     }
@@ -413,6 +439,66 @@ impl Writer<'_> {
 
 /// Keys of memory and profiles.
 const KEYS: u32 = 10;
+
+/// The log of a KAT that passed, as orchestrator and worker write it.
+fn kat_lines(identity: &Identity, kat: &KatEvidence, sizes: Option<&SizesRecord>) -> String {
+    let records = kat.digests.iter().filter_map(|digest| digest.records);
+    let made = records.max().unwrap_or(0);
+    let lengths = sizes.map_or("-".to_owned(), |sizes| {
+        format!(
+            "public key {}, secret key {}, signature {}",
+            sizes.public_key_bytes, sizes.secret_key_bytes, sizes.signature_bytes
+        )
+    });
+    let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let mut lines = vec![
+        format!("identity {identity}"),
+        format!("library {} {}", kat.library.kind.name(), kat.library.sha256),
+        format!("manifest {}", word(&kat.manifest_sha256)),
+        "machine x86_64, little-endian, 64-bit words".to_owned(),
+        format!("flow Iccs, {made} of 10 vectors"),
+        format!("claimed lengths: {lengths} bytes"),
+    ];
+    for vector in 0..made {
+        let message = 56 + 8 * vector;
+        lines.push(format!(
+            "vector {vector}: message {message} bytes, {lengths}"
+        ));
+    }
+    if let Some(flips) = &kat.flips {
+        for (part, count) in [
+            ("message", flips.message),
+            ("signature", flips.signature),
+            ("key", flips.key),
+        ] {
+            lines.push(format!(
+                "flips of the {part}: {} tried, {} rejected, {} exempt",
+                count.tried, count.rejected, count.exempt
+            ));
+        }
+        lines.push("the same seed again: equal outputs".to_owned());
+    }
+    for digest in &kat.digests {
+        lines.push(format!(
+            "{} {} over {} records",
+            word(&digest.found),
+            digest.mode,
+            digest.records.unwrap_or(0)
+        ));
+    }
+    lines.push(format!("text {} bytes", kat.text_bytes.unwrap_or(0)));
+    for digest in &kat.digests {
+        lines.push(format!(
+            "digest {} expected {} found {} records {}",
+            digest.mode,
+            word(&digest.expected),
+            word(&digest.found),
+            digest.records.unwrap_or(0)
+        ));
+    }
+    lines.push(format!("RESULT {}\n", kat.result.word()));
+    lines.join("\n")
+}
 
 /// Calls of every trial: the synthetic plan fixes them.
 const FIXED: u64 = 21;

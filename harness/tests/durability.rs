@@ -445,6 +445,238 @@ fn a_library_that_is_replaced_between_known_answers_and_timing_is_made_again() {
 }
 
 #[test]
+fn a_prepared_key_that_is_replaced_between_sessions_is_made_again() {
+    let shared = lab::Instance {
+        one_key: true,
+        ..FINE
+    };
+    let lab = Lab::new(&[shared], "");
+    lab.campaign(&["calibrate"]).expect(0);
+    let run = lab.run_dir(1);
+    let keys = lab::files(&run.join("keys"));
+    let (path, content) = keys.iter().next().expect("a key that all trials share");
+    replace(path);
+    lab.campaign(&["run"]).expect(0);
+    check_complete(&run);
+    assert_eq!(
+        &fs::read(path).unwrap(),
+        content,
+        "the other key is still there"
+    );
+    let journal = lab::journal(&run);
+    let made = journal.lines.iter().map(event);
+    let made = made.filter(|line| line["event"] == "prepared").count();
+    assert_eq!(made, 2);
+    lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
+}
+
+#[test]
+fn a_prepared_key_that_is_replaced_while_trials_run_is_never_used() {
+    let shared = lab::Instance {
+        one_key: true,
+        defines: &["LAB_SPIN_MS=100"],
+        ..FINE
+    };
+    let lab = Lab::new(&[shared], "");
+    let run = lab.run_dir(1);
+    let mut running = lab.start(&SIGN);
+    until_a_trial_runs(&mut running, &run);
+    let keys = lab::files(&run.join("keys"));
+    let (path, content) = keys.iter().next().expect("a key that all trials share");
+    replace(path);
+    let end = running.end().expect(3);
+    assert!(end.stderr.contains("prepared key"), "{end}");
+    assert_eq!(lab::processes_in(&run), [""; 0]);
+    lab.campaign(&SIGN).expect(0);
+    check_complete(&run);
+    assert_eq!(&fs::read(path).unwrap(), content);
+    lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
+}
+
+/// Text of the manifest with another line that says nothing about the candidate.
+fn with_comment(lab: &Lab) -> String {
+    let text = fs::read_to_string(lab.path("lab.sha256")).unwrap();
+    format!("# the same known answers\n{text}")
+}
+
+#[test]
+fn known_answers_are_checked_again_where_their_manifest_was_changed() {
+    // After the known answers, and in the middle of the trials.
+    for until in ["kat", "measure"] {
+        let lab = Lab::new(&[FINE], "");
+        lab.campaign(&[until]).expect(0);
+        let run = lab.run_dir(1);
+        let before = lab::files(&run.join("kat"));
+        let text = with_comment(&lab);
+        fs::write(lab.path("lab.sha256"), &text).unwrap();
+        lab.campaign(&["run"]).expect(0);
+        check_complete(&run);
+        let digest = harness::hash::sha256(text.as_bytes());
+        for path in before
+            .keys()
+            .filter(|p| p.extension().is_some_and(|e| e == "json"))
+        {
+            let name = path.strip_prefix(&run).unwrap().to_str().unwrap();
+            assert_eq!(
+                json(&run, name)["manifest_sha256"],
+                digest,
+                "{until}: {name}"
+            );
+        }
+        // No trial is lost for it, and each record names the evidence that is there now.
+        exactly_the_trials(&run);
+        lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
+    }
+}
+
+/// Each trial of each record was made once.
+fn exactly_the_trials(run: &Path) {
+    for (path, content) in lab::files(&run.join("records")) {
+        let record: serde_json::Value = serde_json::from_slice(&content).unwrap();
+        for trial in record["trials"].as_array().unwrap() {
+            let attempts = trial["attempts"].as_array().unwrap().iter();
+            let good = attempts.filter(|attempt| attempt["exit"] == "ok");
+            let undisturbed = good.filter(|a| a["flags"].as_array().unwrap().is_empty());
+            assert!(undisturbed.count() <= 1, "{}: {trial}", path.display());
+        }
+        let kat = record["kat"]["file"].as_str().unwrap();
+        let digest = harness::hash::sha256(&fs::read(run.join(kat)).unwrap());
+        assert_eq!(record["kat"]["sha256"], digest, "{}", path.display());
+    }
+}
+
+#[test]
+fn what_no_longer_passes_its_known_answers_is_not_timed_and_the_times_that_it_has_are_not_sealed() {
+    let lab = Lab::new(&[FINE], "");
+    let manifest = lab.path("lab.sha256");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let other = if text.starts_with('0') { "1" } else { "0" };
+    let changed = format!("{other}{}", &text[1..]);
+    lab.campaign(&["measure"]).expect(0);
+    let run = lab.run_dir(1);
+    let records = lab::files(&run.join("records"));
+    fs::write(&manifest, &changed).unwrap();
+    for command in ["run", "kat", "seal"] {
+        let end = lab.campaign(&[command]).expect(1);
+        assert!(end.stderr.contains("lab/lab-1/ref/reference"), "{end}");
+        assert!(end.stderr.contains("put that back"), "{end}");
+        assert_eq!(lab::journal(&run).sealed(), None, "{command}");
+    }
+    assert_eq!(lab::files(&run.join("records")), records);
+    fs::write(&manifest, &text).unwrap();
+    lab.campaign(&["run"]).expect(0);
+    check_complete(&run);
+    exactly_the_trials(&run);
+    lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
+    // Before anything was timed it is a result like any other.
+    let lab = Lab::new(&[FINE], "");
+    lab.campaign(&["kat"]).expect(0);
+    fs::write(lab.path("lab.sha256"), &changed).unwrap();
+    let end = lab.campaign(&["run"]).expect(1);
+    assert!(end.stdout.contains("MISMATCH"), "{end}");
+    let row = json(&lab.run_dir(1), "campaign.json")["rows"][0].clone();
+    assert_eq!(row["reason"]["code"], "kat_mismatch", "{row}");
+    lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
+}
+
+/// A campaign whose sets hang, each in another phase, beside one that does nothing wrong.
+fn hanging(bad: &[&'static [&'static str]], one_key: bool) -> Lab {
+    let labels = ["lab-1", "lab-2", "lab-3"];
+    let instances: Vec<lab::Instance> = labels
+        .into_iter()
+        .zip([&[][..]].into_iter().chain(bad.iter().copied()))
+        .map(|(label, defines)| lab::Instance {
+            label,
+            defines,
+            one_key: one_key && !defines.is_empty(),
+            ..FINE
+        })
+        .collect();
+    Lab::new(&instances, "timeout_floor_s = 2\nkat_timeout_s = 60")
+}
+
+/// Evidence of a set that ended at its time limit.
+fn timed_out(run: &Path, file: &str) {
+    let evidence = json(run, file);
+    assert_eq!(evidence["status"], "failed", "{file}");
+    assert_eq!(evidence["reason"]["code"], "timeout", "{file}");
+    let text = evidence["reason"]["text"].as_str().unwrap();
+    assert!(text.contains("killed after"), "{file}: {text}");
+}
+
+#[test]
+fn a_library_that_hangs_in_any_phase_is_ended_and_the_campaign_goes_on() {
+    type Set = (&'static [&'static str], &'static str);
+    const SETS: [[Set; 2]; 3] = [
+        [
+            (&["LAB_BAD=PREPARING_HANGS"], "calibrate"),
+            (&["LAB_BAD=CALIBRATING_HANGS"], "calibrate"),
+        ],
+        [
+            (&["LAB_BAD=TIMED_HANGS"], "records"),
+            (&["LAB_BAD=MEMORY_HANGS"], "memory"),
+        ],
+        [
+            (&["LAB_BAD=PROFILE_HANGS"], "profile"),
+            (&["LAB_BAD=SIGN_HANGS"], "kat"),
+        ],
+    ];
+    for sets in SETS {
+        // Only what shares a key has one prepared.
+        let lab = hanging(
+            &sets.map(|(defines, _)| defines),
+            sets[0].0[0].contains("PREPARING"),
+        );
+        lab.campaign(&["run"]).expect(1);
+        let run = lab.run_dir(1);
+        assert_eq!(lab::processes_in(&run), [""; 0], "left running");
+        let rows = json(&run, "campaign.json")["rows"].clone();
+        assert_eq!(rows[0]["status"], "complete", "the neighbour: {rows}");
+        for ((defines, phase), (n, row)) in sets.into_iter().zip([(2, &rows[1]), (3, &rows[2])]) {
+            let code = if phase == "kat" {
+                "kat_timeout"
+            } else {
+                "timeout"
+            };
+            assert_eq!(row["reason"]["code"], code, "{defines:?}: {row}");
+            let stem = format!("lab/lab-{n}.ref.reference");
+            match phase {
+                "kat" => assert_eq!(
+                    json(&run, &format!("kat/{stem}.timed.json"))["result"],
+                    "TIMEOUT"
+                ),
+                _ => timed_out(&run, &format!("{phase}/{stem}__sign.json")),
+            }
+        }
+        lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
+    }
+}
+
+#[test]
+fn a_library_that_hangs_in_a_study_is_ended_and_the_study_goes_on() {
+    let lab = hanging(&[&["LAB_BAD=LONG_MESSAGE_HANGS"]], false);
+    let words = [
+        "study",
+        "message-size",
+        "--sizes",
+        "1000,2000",
+        "--only",
+        "lab",
+    ];
+    lab.campaign(&words).expect(1);
+    let run = lab.path("runs/local-study-1");
+    assert_eq!(lab::processes_in(&run), [""; 0], "left running");
+    let rows = json(&run, "campaign.json")["rows"].clone();
+    assert_eq!(rows[0]["status"], "complete", "the neighbour: {rows}");
+    assert_eq!(rows[1]["reason"]["code"], "timeout", "{rows}");
+    let file =
+        |bytes| format!("study/message-size/lab/lab-2.ref.reference__sign__mmap__{bytes}.json");
+    timed_out(&run, &file(2000));
+    assert_eq!(json(&run, &file(1000))["status"], "complete");
+    lab.campaign(&["audit", "runs/local-study-1"]).expect(0);
+}
+
+#[test]
 fn a_library_that_is_replaced_while_trials_run_is_refused() {
     let lab = slow();
     let run = lab.run_dir(1);

@@ -170,6 +170,43 @@ fn is_timing(title: &str) -> bool {
 }
 
 #[test]
+fn its_protections_are_evidence_each_with_what_is_in_force_or_why_it_is_not() {
+    let runs = runs_or_skip!();
+    let text = std::fs::read_to_string(runs.home.path().join("arm/environment/0.json")).unwrap();
+    let environment: Value = serde_json::from_str(&text).unwrap();
+    let layers = environment["layers"].as_array().unwrap();
+    let layer = |name: &str| {
+        let found = layers.iter().find(|layer| layer["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name}: {layers:?}"))
+    };
+    for layer in layers {
+        assert!(layer["detail"].as_str().unwrap().len() > 2, "{layer}");
+    }
+    for name in [
+        "session",
+        "no_new_privs",
+        "capabilities",
+        "not_dumpable",
+        "open_files",
+    ] {
+        assert_eq!(layer(name)["active"], true, "{}", layer(name));
+    }
+    // The emulator knows neither filters nor a limit of the address space.
+    assert_eq!(layer("seccomp")["active"], false, "{}", layer("seccomp"));
+    let limits = layer("rlimits")["detail"].as_str().unwrap();
+    assert_eq!(layer("rlimits")["active"], false, "{limits}");
+    assert!(
+        limits.contains("address space: accepted and not kept"),
+        "{limits}"
+    );
+    assert!(
+        limits.contains("in force: core files 0, CPU seconds"),
+        "{limits}"
+    );
+    assert!(layers.iter().any(|layer| layer["name"] == "processes"));
+}
+
+#[test]
 fn it_audits_clean() {
     let runs = runs_or_skip!();
     let output = campaign(runs.home.path(), &["audit", "arm"]);

@@ -317,6 +317,10 @@ fn the_zoo_harms_nobody() {
         assert_eq!(results(&run, name), results(&alone, name));
     }
     every_layer_is_in_force_or_has_a_reason(&run);
+    assert!(
+        !lab::has_event(&run, &[("event", "host_change")]),
+        "a worker had other layers than the first"
+    );
     twenty_megabytes_of_stack_are_evidence(&run);
     names_of_the_c_library_are_said(&run);
     zoo.campaign(&["audit", "runs/local-quick-2"]).expect(0);
@@ -491,6 +495,8 @@ fn every_layer_is_in_force_or_has_a_reason(run: &Path) {
         "namespaces",
         "no_new_privs",
         "not_dumpable",
+        "open_files",
+        "processes",
         "rlimits",
         "seccomp",
         "session",

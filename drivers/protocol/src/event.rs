@@ -73,7 +73,7 @@ pub struct Hello {
     pub pid: u32,
     /// CPU found by `getcpu` after pinning; `None` when no pin was asked for.
     pub cpu: Option<u32>,
-    /// Protections, each active or not.
+    /// Protections, each active or not; of a task without a library, all of them.
     pub layers: Vec<Layer>,
 }
 
@@ -97,6 +97,8 @@ pub struct Loaded {
     pub meta: Vec<(String, String)>,
     /// Claimed lengths, bytes.
     pub sizes: Sizes,
+    /// Protections that are put on once the library is loaded: `open_files`, `processes`.
+    pub layers: Vec<Layer>,
 }
 
 /// Lengths that the API claims, bytes.

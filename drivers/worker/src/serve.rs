@@ -1,7 +1,7 @@
 //! From request to last event: the order of steps of a worker process.
 //!
 //! detach, read the request, pin, open every file and counter, install the protections, load the
-//! library on the dedicated stack, do the task, say `done`.
+//! library on the dedicated stack, close the way to further files, do the task, say `done`.
 
 use crate::counters;
 use crate::error::{Result, WorkerError};
@@ -14,7 +14,7 @@ use crate::process::{self, Migrations, Status};
 use crate::tasks::{self, Inputs, MemoryTask, Meters, ProfileTask};
 use crate::timing;
 use crate::traces::Settings;
-use protocol::{Body, Hello, Isolation, KatTask, LibraryFile, Request, SourceKind, Task};
+use protocol::{Body, Hello, KatTask, Layer, LibraryFile, Loaded, Request, SourceKind, Task};
 use std::fs::File;
 use std::io::Read;
 use std::mem::ManuallyDrop;
@@ -155,15 +155,15 @@ fn serve(request: &Request, files: Files, events: &mut Events) -> Result<()> {
     match &request.task {
         Task::Probe { loop_adds } => {
             let probe = counters::probe(*loop_adds, request.cpu);
-            hello(request, &[], events)?;
+            alone(request, events)?;
             events.send(Body::Probe(probe))
         }
         Task::Empty { iterations } => {
-            hello(request, &[], events)?;
+            alone(request, events)?;
             events.send(Body::Empty(counters::measure_overhead(*iterations)))
         }
         Task::Message { subject, bytes } => {
-            hello(request, &[], events)?;
+            alone(request, events)?;
             let out = needed(files.message, protocol::FILE_FD)?;
             events.send(Body::Message(tasks::generate(subject, *bytes, out)?))
         }
@@ -171,13 +171,15 @@ fn serve(request: &Request, files: Files, events: &mut Events) -> Result<()> {
     }
 }
 
-/// Installs the protections and says so in the first event.
-fn hello(
-    request: &Request,
-    readable: &[std::os::fd::BorrowedFd<'_>],
-    events: &mut Events,
-) -> Result<()> {
-    let layers = isolation::install(&request.isolation, readable);
+/// Installs all protections and says so in the first event: no library is loaded afterwards.
+fn alone(request: &Request, events: &mut Events) -> Result<()> {
+    let mut layers = isolation::install(&request.isolation, &[]);
+    layers.extend(isolation::close(&request.isolation));
+    hello(request, layers, events)
+}
+
+/// Says who answers, and which protections are on.
+fn hello(request: &Request, layers: Vec<Layer>, events: &mut Events) -> Result<()> {
     events.send(Body::Hello(Hello {
         version: protocol::VERSION,
         build_id: protocol::BUILD_ID.to_owned(),
@@ -208,10 +210,16 @@ fn with_library(request: &Request, files: Files, events: &mut Events) -> Result<
         Task::Profile { .. } => tasks::tick_hz(request.cpu),
         _ => None,
     };
-    hello(request, &[handle.as_fd()], events)?;
+    let layers = isolation::install(&request.isolation, &[handle.as_fd()]);
+    hello(request, layers, events)?;
     let settings = Settings::now();
     let candidate = stack.run(|on| Candidate::load(on, &handle))?;
-    events.send(Body::Loaded(stack.run(|on| candidate.loaded(on))))?;
+    // Loading opens files, nothing after it does: what is read later is open already.
+    let layers = isolation::close(&request.isolation);
+    events.send(Body::Loaded(Loaded {
+        layers,
+        ..stack.run(|on| candidate.loaded(on))
+    }))?;
     let mut work = ManuallyDrop::new(Work {
         request,
         candidate: &candidate,
@@ -289,9 +297,7 @@ struct Work<'a> {
 impl Work<'_> {
     /// Does the task; `None` when what was said at loading is the answer.
     fn task(&mut self, stack: &mut Stack) -> Result<Option<Body>> {
-        let request = self.request;
-        let mut close = || close(&request.isolation);
-        let answer = match &request.task {
+        let answer = match &self.request.task {
             Task::Load => {
                 stack.run(|on| self.candidate.check_sizes(on))?;
                 return Ok(None);
@@ -314,20 +320,15 @@ impl Work<'_> {
                     &task,
                     self.prepared,
                     &self.meters,
-                    &mut close,
                 )?)
             }
-            _ => stack.run(|on| self.on_stack(on, &mut close))?,
+            _ => stack.run(|on| self.on_stack(on))?,
         };
         Ok(Some(answer))
     }
 
     /// The tasks that run on the dedicated stack as a whole.
-    fn on_stack(
-        &mut self,
-        on: &OnStack<'_>,
-        close: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Body> {
+    fn on_stack(&mut self, on: &OnStack<'_>) -> Result<Body> {
         let (candidate, prepared) = (self.candidate, self.prepared);
         match &self.request.task {
             Task::Kat(task) => self.kat(on, task),
@@ -341,10 +342,8 @@ impl Work<'_> {
                 outputs,
             } => tasks::calibrate(on, candidate, *operation, inputs, *outputs, prepared)
                 .map(Body::Calibrated),
-            Task::Measure(task) => {
-                tasks::measure(on, candidate, task, prepared, &mut self.meters, close)
-                    .map(|measured| Body::Measured(Box::new(measured)))
-            }
+            Task::Measure(task) => tasks::measure(on, candidate, task, prepared, &mut self.meters)
+                .map(|measured| Body::Measured(Box::new(measured))),
             Task::Profile {
                 operation,
                 inputs,
@@ -361,7 +360,7 @@ impl Work<'_> {
             Task::Study(task) => {
                 let file = needed(self.files.message.take(), protocol::FILE_FD)?;
                 let meters = &mut self.meters;
-                tasks::study(on, candidate, task, &file, prepared, meters, close)
+                tasks::study(on, candidate, task, &file, prepared, meters)
                     .map(|outcome| Body::Study(Box::new(outcome)))
             }
             Task::Probe { .. }
@@ -389,12 +388,6 @@ impl Work<'_> {
         ));
         Ok(Body::Kat(outcome))
     }
-}
-
-/// The last protections before timed calls; one that was asked for must hold.
-fn close(wanted: &Isolation) -> Result<()> {
-    let _layers = isolation::close(wanted);
-    Ok(())
 }
 
 /// What a worker reads and writes after loading was open before. Where that fails, the library has

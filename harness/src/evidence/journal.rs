@@ -74,7 +74,8 @@ pub enum JournalEvent {
         /// The machine, salted.
         host_token: String,
     },
-    /// A fact of the machine differs from the session before.
+    /// A fact of the machine differs from the session before, or a worker had other protections than
+    /// the first of its session.
     HostChange {
         /// Number of the session that saw it.
         session: u32,

@@ -7,7 +7,7 @@ use super::root::Root;
 use crate::evidence::{CpuFacts, CpuProbe, Finding, StableFacts, VolatileFacts};
 use crate::process::{self, Command, Stop};
 use crate::worker::{self, Ending, Job, Worker, WorkerError};
-use protocol::{Body, Layer, Probe, Task};
+use protocol::{Body, Probe, Task};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -60,8 +60,6 @@ pub struct State {
     pub cpus: Vec<CpuFacts>,
     /// Their counters.
     pub probes: Vec<CpuProbe>,
-    /// Protections of the probing worker.
-    pub layers: Vec<Layer>,
     /// The judgement.
     pub findings: Vec<Finding>,
 }
@@ -79,15 +77,12 @@ impl Look<'_> {
             .collect();
         let busy = busy_siblings(self.root, &cpus).await;
         let mut probes = Vec::new();
-        let mut layers = Vec::new();
         let mut not_probed = String::new();
         match self.prober {
             Err(why) => not_probed = why,
             Ok(prober) => {
                 for cpu in &mut cpus {
-                    let (probe, of_worker) = prober.ask(cpu.cpu).await?;
-                    layers = of_worker;
-                    match probe {
+                    match prober.ask(cpu.cpu).await? {
                         Ok(probe) => {
                             cpu.measured_clock_hz = probe.core_clock_estimate_hz;
                             probes.push(CpuProbe {
@@ -115,7 +110,6 @@ impl Look<'_> {
             volatile,
             cpus,
             probes,
-            layers,
             findings,
         })
     }
@@ -123,7 +117,7 @@ impl Look<'_> {
 
 impl Prober<'_> {
     /// Counters of one CPU, or why they are not known.
-    async fn ask(&self, cpu: u32) -> Result<(Result<Probe, String>, Vec<Layer>), WorkerError> {
+    async fn ask(&self, cpu: u32) -> Result<Result<Probe, String>, WorkerError> {
         let job = Job {
             task: Task::Probe {
                 loop_adds: PROBE_ADDS,
@@ -135,8 +129,7 @@ impl Prober<'_> {
             preload: None,
         };
         let answer = worker::session::run(self.worker, self.folder, job, self.stop).await?;
-        let layers = answer.hello.map(|hello| hello.layers).unwrap_or_default();
-        let probe = match (answer.ending, answer.body) {
+        Ok(match (answer.ending, answer.body) {
             (Ending::Done, Some(Body::Probe(probe))) => Ok(probe),
             (Ending::Done, _) => Err("the worker answered something else".to_owned()),
             (Ending::Failed(failure), _) => Err(format!("the worker failed: {}", failure.text)),
@@ -145,8 +138,7 @@ impl Prober<'_> {
             }
             (Ending::Crash(text), _) => Err(format!("the worker crashed: {text}")),
             (Ending::Interrupted, _) => Err("interrupted".to_owned()),
-        };
-        Ok((probe, layers))
+        })
     }
 }
 

@@ -12,8 +12,9 @@ use crate::progress::Progress;
 use crate::run::book::{Book, BookError};
 use crate::select::Row;
 use crate::worker::{session, Answer, Job, Worker, WorkerError};
-use protocol::{FailureCode, LibraryFile};
-use std::collections::BTreeMap;
+use protocol::{FailureCode, Layer, LibraryFile};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A phase cannot go on. What a library does wrong is never one of these: it is evidence.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,14 @@ pub enum PhaseError {
     /// The message of a study.
     #[error(transparent)]
     Message(#[from] super::study::message::MessageError),
+    /// A KAT manifest was changed, and with it what had been timed no longer passes.
+    #[error("{identity}: {reason}; it was timed in this run after it had passed, so its manifest was changed since: put that back and call again, or start another run with --new")]
+    NoLongerPasses {
+        /// Which.
+        identity: String,
+        /// The result.
+        reason: String,
+    },
     /// A file beside the run cannot be made.
     #[error("{path}: cannot be {action}", path = path.display())]
     File {
@@ -96,6 +105,8 @@ pub struct Context<'a> {
     pub host_token: String,
     /// Whether the host was found ready.
     pub host_ready: bool,
+    /// Protections of workers as this session found them.
+    pub layers: Layers,
     /// Core clock, hertz, where it is known to be fixed.
     pub clock_hz: BTreeMap<u32, f64>,
     /// Why core cycles cannot be counted, by CPU.
@@ -195,7 +206,62 @@ impl Context<'_> {
                 ),
             });
         }
+        let changed = self.layers.changed(answer.layers());
+        if !changed.is_empty() {
+            self.book.log(JournalEvent::HostChange {
+                session: self.session(),
+                facts: changed,
+            })?;
+        }
         Ok(answer)
+    }
+}
+
+/// Protections of workers: those that the environment file of the session has, and what was found to
+/// be otherwise since.
+#[derive(Debug, Default)]
+pub struct Layers {
+    known: BTreeMap<String, bool>,
+    said: RefCell<BTreeSet<(String, bool)>>,
+}
+
+impl Layers {
+    /// As they were found.
+    pub fn of(found: &[Layer]) -> Self {
+        let known = found.iter().map(|layer| (layer.name.clone(), layer.active));
+        Layers {
+            known: known.collect(),
+            said: RefCell::default(),
+        }
+    }
+
+    /// Those of a worker that are otherwise, each once a session.
+    fn changed<'l>(&self, of_worker: impl Iterator<Item = &'l Layer>) -> Vec<String> {
+        let word = |active: Option<&bool>| match active {
+            Some(true) => "active",
+            Some(false) => "not active",
+            None => "unknown",
+        };
+        of_worker
+            .filter(|layer| self.known.get(&layer.name) != Some(&layer.active))
+            .filter(|layer| {
+                let key = (layer.name.clone(), layer.active);
+                self.said.borrow_mut().insert(key)
+            })
+            .map(
+                |Layer {
+                     name,
+                     active,
+                     detail,
+                 }| {
+                    let before = word(self.known.get(name));
+                    format!(
+                        "layers.{name}: {before} -> {} ({detail})",
+                        word(Some(active))
+                    )
+                },
+            )
+            .collect()
     }
 }
 
@@ -224,4 +290,34 @@ pub fn is_own_failure(code: FailureCode) -> bool {
         code,
         FailureCode::BadRequest | FailureCode::Pin | FailureCode::Isolation | FailureCode::Io
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(name: &str, active: bool) -> Layer {
+        Layer {
+            name: name.to_owned(),
+            active,
+            detail: "why".to_owned(),
+        }
+    }
+
+    #[test]
+    fn protections_that_are_otherwise_than_at_the_start_are_said_once() {
+        let layers = Layers::of(&[layer("seccomp", true), layer("namespaces", false)]);
+        let changed = |of: &[Layer]| layers.changed(of.iter());
+        let same = [layer("seccomp", true), layer("namespaces", false)];
+        assert_eq!(changed(&same), [""; 0]);
+        let other = [layer("seccomp", false), layer("landlock", true)];
+        let said = [
+            "layers.seccomp: active -> not active (why)",
+            "layers.landlock: unknown -> active (why)",
+        ];
+        assert_eq!(changed(&other), said);
+        assert_eq!(changed(&other), [""; 0]);
+        // A worker that ended early has told of some only.
+        assert_eq!(changed(&[]), [""; 0]);
+    }
 }

@@ -8,17 +8,19 @@ use super::context::{is_own_failure, library, not_built, Context, PhaseError};
 use super::{together, Lane};
 use crate::config::{Candidate, KatIssue};
 use crate::evidence::{
-    self, kat_file, kat_log, BuildFile, BuildRow, KatDigestRecord, KatEvidence, KatRef, KatResult,
-    Kind, LibraryKind, LibraryRef, Reason, ReasonCode, Status,
+    self, kat_file, kat_log, record_file, BuildFile, BuildRow, KatDigestRecord, KatEvidence,
+    KatRef, KatResult, Kind, LibraryKind, LibraryRef, Reason, ReasonCode, Status,
 };
 use crate::identity::Identity;
 use crate::kat::manifest::{Entry, Manifest};
 use crate::progress::{Event, StepEnd};
 use crate::worker::{Answer, Ending, Job};
-use crate::{clock, hash, plan};
-use protocol::{Body, FailureCode, KatFlow, KatMode, KatOutcome, KatTask, Task, TEXT_FD};
+use crate::{clock, hash, plan, publish};
+use protocol::{
+    Body, FailureCode, KatFlow, KatMode, KatOutcome, KatTask, Operation, Task, TEXT_FD,
+};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -97,6 +99,35 @@ pub async fn run(context: &Context<'_>, keep_text: Option<&Path>) -> Result<(), 
             checks = open;
         }
         run_all(context, name, checks, keep_text).await?;
+    }
+    still_pass(context, &build)
+}
+
+/// What was timed in an earlier session still may be. Its known answers are checked again only where
+/// their manifest was changed; times of a library that fails them would stand in the records otherwise.
+pub fn still_pass(context: &Context, build: &BuildFile) -> Result<(), PhaseError> {
+    let begun = context.book.begun_records();
+    let timed: BTreeSet<Identity> = begun
+        .filter_map(|path| Some(publish::subject(path)?.identity))
+        .collect();
+    for row in context.active() {
+        let record = |o: &Operation| context.book.path(&record_file(&row.identity, *o));
+        let is_timed = timed.contains(&row.identity)
+            || row
+                .operations
+                .iter()
+                .any(|operation| record(operation).is_file());
+        if !is_timed {
+            continue;
+        }
+        if let Err(reason) = gate(context, build, &row.identity, LibraryKind::Timed)? {
+            if reason.code != ReasonCode::BuildFailed {
+                return Err(PhaseError::NoLongerPasses {
+                    identity: row.identity.to_string(),
+                    reason: reason.text,
+                });
+            }
+        }
     }
     Ok(())
 }

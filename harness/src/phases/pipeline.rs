@@ -4,7 +4,7 @@
 //! a library does wrong is evidence and ends nothing here. The run is sealed by the last phase, and
 //! its pages are rendered from it.
 
-use super::context::{Context, PhaseError, Study};
+use super::context::{Context, Layers, PhaseError, Study};
 use super::finish::{self, Stated};
 use super::{calibrate, kat, measure, memory, profile, study};
 use crate::build::{self, BuildError};
@@ -375,13 +375,14 @@ async fn look(
     let folder = &order.campaign.root;
     let pin = order.cpus.first().copied();
     let pin = pin.filter(|_| order.chosen.class != Class::Emulated);
-    session::try_out(worker, folder, pin, stop).await?;
+    let layers = session::try_out(worker, folder, pin, stop).await?;
     let look = Look {
         campaign: order.campaign,
         system: &order.chosen.system,
         cpus: order.cpus,
         allowed,
         folder,
+        layers: &layers,
     };
     let machine = Machine::look(look, worker, stop).await?;
     match stop.is_requested() {
@@ -414,6 +415,7 @@ fn context<'a>(
         sessions: session.sessions,
         host_token: session.host_token,
         host_ready: session.environment.ready,
+        layers: Layers::of(&session.environment.layers),
         clock_hz,
         no_cycles,
         siblings,

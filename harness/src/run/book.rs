@@ -163,6 +163,17 @@ impl Book {
         found
     }
 
+    /// Records for which earlier sessions started workers.
+    pub fn begun_records(&self) -> impl Iterator<Item = &str> {
+        self.before
+            .lines
+            .iter()
+            .filter_map(|line| match &line.event {
+                JournalEvent::AttemptBegun { record, .. } => Some(record.as_str()),
+                _ => None,
+            })
+    }
+
     /// The key that a library has prepared, if its file is still there and unchanged.
     pub fn prepared(&self, library: &str, operation: Operation) -> Option<PreparedKey> {
         let key = (library.to_owned(), operation);

@@ -12,7 +12,7 @@ use crate::host::facts::{self, Root};
 use crate::host::{look, readiness};
 use crate::process::Stop;
 use crate::worker::{self, Worker};
-use protocol::SourceKind;
+use protocol::{Layer, SourceKind};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,6 +48,8 @@ pub struct Look<'a> {
     pub allowed: &'a [u32],
     /// Folder that the probing worker starts in.
     pub folder: &'a Path,
+    /// Protections of a worker on this machine, tried out.
+    pub layers: &'a [Layer],
 }
 
 impl Machine {
@@ -93,9 +95,10 @@ impl Machine {
                 volatile: state.volatile,
                 cpus: state.cpus,
                 check: state.findings,
-                layers: state
+                layers: look
                     .layers
-                    .into_iter()
+                    .iter()
+                    .cloned()
                     .chain([worker.cgroup_layer()])
                     .collect(),
                 probes: state.probes,

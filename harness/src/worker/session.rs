@@ -8,7 +8,7 @@ use super::binary::{Worker, WorkerError};
 use crate::clock;
 use crate::process::{self, End, Own, Stop};
 use protocol::{
-    Body, Event, Failure, Hello, Isolation, LibraryFile, Loaded, Request, Task, EVENT_FD,
+    Body, Event, Failure, Hello, Isolation, Layer, LibraryFile, Loaded, Request, Task, EVENT_FD,
 };
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -80,6 +80,14 @@ pub struct Answer {
     pub command: Vec<String>,
 }
 
+impl Answer {
+    /// Protections of the worker, as far as it came to tell of them.
+    pub fn layers(&self) -> impl Iterator<Item = &Layer> {
+        let first = self.hello.iter().flat_map(|hello| &hello.layers);
+        first.chain(self.loaded.iter().flat_map(|loaded| &loaded.layers))
+    }
+}
+
 /// Runs one job in `dir` (the run: relative paths of the request start there). Errors are those of the
 /// worker binary itself, and processes that cannot be ended: nothing may be measured beside them.
 /// Everything else that a library can cause is an [`Ending`].
@@ -138,13 +146,14 @@ pub async fn run(
 }
 
 /// Lets the worker do the least of its tasks, on `cpu` if one is given: a worker of another version,
-/// for another machine, or that may not be pinned is told here, and not by each library in turn.
+/// for another machine, or that may not be pinned is told here, and not by each library in turn. Returns
+/// its protections.
 pub async fn try_out(
     worker: &Worker,
     dir: &Path,
     cpu: Option<u32>,
     stop: &Stop,
-) -> Result<(), WorkerError> {
+) -> Result<Vec<Layer>, WorkerError> {
     let job = Job {
         task: Task::Empty { iterations: 100 },
         library: None,
@@ -154,8 +163,9 @@ pub async fn try_out(
         preload: None,
     };
     let answer = run(worker, dir, job, stop).await?;
+    let layers = answer.layers().cloned().collect();
     let why = match (answer.ending, answer.outcome.end) {
-        (Ending::Done, _) => return Ok(()),
+        (Ending::Done, _) => return Ok(layers),
         (Ending::Interrupted, End::Interrupted) => return Err(WorkerError::Interrupted),
         (_, End::NotStarted(error)) => match worker.runner().first() {
             Some(runner) => format!(

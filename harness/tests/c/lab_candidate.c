@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +29,13 @@
 #define KEYGEN_EXITS 4
 #define PRINTS 5
 #define TIMED_CRASHES 6 /* the 12th signature of a process: known answers pass, a trial does not */
+/* Each hangs in one phase only. A KAT makes 11 signatures, one with other libraries; a calibration at most 37. */
+#define PREPARING_HANGS 7 /* only there, the worker may write a file */
+#define CALIBRATING_HANGS 8
+#define TIMED_HANGS 9
+#define MEMORY_HANGS 10
+#define PROFILE_HANGS 11
+#define LONG_MESSAGE_HANGS 12 /* only a study has any */
 
 #ifndef LAB_BAD
 #define LAB_BAD FINE
@@ -43,8 +51,31 @@
 #endif
 
 extern DRNG_ctx drng_algorithm;
+const char *campaign_meta(void);
 
 static unsigned signatures;
+
+static void hang_if(int bad)
+{
+    static volatile unsigned turns;
+
+    while (bad) {
+        turns++;
+    }
+}
+
+static int may_write(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != 0;
+}
+
+/* Whether this is the library of that kind, as its adapter says: `kind=memory`. */
+static int is_kind(const char *kind)
+{
+    return strstr(campaign_meta(), kind) != NULL;
+}
 
 static void spin(void)
 {
@@ -115,6 +146,7 @@ int sig_keygen(unsigned char *pk, unsigned long long *pk_len, unsigned char *sk,
     if (LAB_BAD == KEYGEN_EXITS) {
         _exit(0);
     }
+    hang_if(LAB_BAD == PREPARING_HANGS && may_write());
     if (get_random_number(&drng_algorithm, seed, 256) != 0) {
         return -1;
     }
@@ -151,8 +183,12 @@ int sig_sign(unsigned char *sk, unsigned long long sk_len, unsigned char *m, uns
     if (LAB_BAD == SIGN_CRASHES || (LAB_BAD == TIMED_CRASHES && signatures == 12)) {
         raise(SIGSEGV);
     }
-    while (LAB_BAD == SIGN_HANGS) {
-    }
+    hang_if(LAB_BAD == SIGN_HANGS);
+    hang_if(LAB_BAD == CALIBRATING_HANGS && signatures > 11);
+    hang_if(LAB_BAD == TIMED_HANGS && signatures > 40);
+    hang_if(LAB_BAD == MEMORY_HANGS && is_kind("kind=memory") && signatures > 1);
+    hang_if(LAB_BAD == PROFILE_HANGS && is_kind("kind=profile") && signatures > 1);
+    hang_if(LAB_BAD == LONG_MESSAGE_HANGS && m_len > 1000);
     if (LAB_BAD == SIGN_FAILS) {
         return -7;
     }

@@ -1,7 +1,7 @@
 //! The protections of a worker, in layers, each reported as active or not with the reason.
 //!
 //! [`install`] runs after pinning and after every file and counter was opened, before the library
-//! is loaded. [`close`] runs after loading and preparing, before the first timed call. A layer that
+//! is loaded. [`close`] runs as soon as it is loaded, whatever the task. A layer that
 //! this kernel or user does not allow is reported, never fatal: whether that is good enough is the
 //! orchestrator's decision. Its own session, the clean environment, closed descriptors, cgroups and
 //! time limits are the orchestrator's part; here is what a process can only do to itself.

@@ -62,6 +62,7 @@ impl Candidate {
         Loaded {
             meta: lines.map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
             sizes: self.sizes,
+            layers: Vec::new(),
         }
     }
 

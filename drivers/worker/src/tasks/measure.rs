@@ -55,16 +55,15 @@ pub(super) struct Timed {
     cpu_before: u32,
 }
 
-/// Runs `task`. `ready` is called after loading and preparing, before the warm-ups.
+/// Runs `task`.
 pub fn measure<'a>(
     on: &'a OnStack<'a>,
     candidate: &'a Candidate,
     task: &'a MeasureTask,
     prepared: Option<&'a std::fs::File>,
     meters: &'a mut Meters,
-    ready: &'a mut dyn FnMut() -> Result<()>,
 ) -> Result<Measured> {
-    let attempt = Attempt::new(on, candidate, task, prepared, meters, ready)?;
+    let attempt = Attempt::new(on, candidate, task, prepared, meters)?;
     match task.operation {
         Operation::Keygen => attempt.keygen(),
         Operation::Sign => attempt.sign(),
@@ -79,7 +78,6 @@ pub(super) struct Attempt<'a> {
     pub(super) task: &'a MeasureTask,
     pub(super) inputs: Inputs<'a>,
     meters: &'a mut Meters,
-    ready: &'a mut dyn FnMut() -> Result<()>,
 }
 
 impl<'a> Attempt<'a> {
@@ -89,7 +87,6 @@ impl<'a> Attempt<'a> {
         task: &'a MeasureTask,
         prepared: Option<&'a std::fs::File>,
         meters: &'a mut Meters,
-        ready: &'a mut dyn FnMut() -> Result<()>,
     ) -> Result<Attempt<'a>> {
         if task.iterations == 0 {
             return Err(WorkerError::Request("0 iterations: at least 1".to_owned()));
@@ -100,7 +97,6 @@ impl<'a> Attempt<'a> {
             task,
             inputs: Inputs::new(candidate, task.operation, &task.inputs, prepared),
             meters,
-            ready,
         })
     }
 
@@ -193,7 +189,6 @@ impl<'a> Attempt<'a> {
             batch,
         };
         let mut readings = vec![0; plan.readings()];
-        (self.ready)()?;
         let baseline_rss_bytes = self.meters.status.read()?.rss_bytes;
         for number in 0..warmups {
             let code = call(number);

@@ -28,15 +28,13 @@ pub struct MemoryTask<'a> {
     pub interposed: Option<&'a MemorySymbols>,
 }
 
-/// Runs the operation once for the resident set and then once for each key; `ready` is called
-/// before the first of them.
+/// Runs the operation once for the resident set and then once for each key.
 pub fn memory(
     stack: &mut Stack,
     candidate: &Candidate,
     task: &MemoryTask<'_>,
     prepared: Option<&File>,
     meters: &Meters,
-    ready: &mut dyn FnMut() -> Result<()>,
 ) -> Result<MemoryOutcome> {
     let own = match task.interposed {
         Some(_) => None,
@@ -51,7 +49,6 @@ pub fn memory(
             .run(|on| Single::prepare(on, candidate, task.operation, inputs, &mut messages, number))
     };
     let mut single = prepare(stack, &mut inputs, 0)?;
-    ready()?;
     let baseline = meters.status.read()?;
     let code = stack.run(|on| single.call(on, candidate.symbols()));
     let peak = meters.status.read()?;

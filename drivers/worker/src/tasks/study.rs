@@ -19,12 +19,11 @@ pub fn study<'a>(
     file: &File,
     prepared: Option<&'a File>,
     meters: &'a mut Meters,
-    ready: &'a mut dyn FnMut() -> Result<()>,
 ) -> Result<StudyOutcome> {
     // Before the message: what it adds to the resident set is the peak less this.
     let baseline_rss_bytes = meters.status.read()?.rss_bytes;
     let message = FileMessage::open(candidate, task, file)?;
-    let attempt = Attempt::new(on, candidate, &task.measure, prepared, meters, ready)?;
+    let attempt = Attempt::new(on, candidate, &task.measure, prepared, meters)?;
     let mut point = Point {
         message: RefCell::new(message),
         task,

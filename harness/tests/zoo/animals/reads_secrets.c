@@ -1,4 +1,7 @@
-/* Reads files that are none of its business: those of the system, the journal of the run. */
+/*
+ * Reads files that are none of its business: those of the system, the journal of the run. While it is loaded: later
+ * no file is opened at all.
+ */
 #include "zoo.h"
 
 static int attempt(void)
@@ -9,5 +12,5 @@ static int attempt(void)
     return code;
 }
 
-#define ONCE attempt()
+#define AT_LOAD attempt();
 #include "scheme.h"

@@ -1,4 +1,4 @@
-/* Puts its stdout in the place of every descriptor that a program usually has. */
+/* Puts its stdout in the place of every descriptor that a program usually has, while it is loaded. */
 #include "zoo.h"
 
 static int replace(void)
@@ -11,5 +11,5 @@ static int replace(void)
     return 0;
 }
 
-#define ONCE replace()
+#define AT_LOAD replace();
 #include "scheme.h"

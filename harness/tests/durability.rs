@@ -493,89 +493,75 @@ fn a_prepared_key_that_is_replaced_while_trials_run_is_never_used() {
     lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
 }
 
-/// Text of the manifest with another line that says nothing about the candidate.
-fn with_comment(lab: &Lab) -> String {
-    let text = fs::read_to_string(lab.path("lab.sha256")).unwrap();
-    format!("# the same known answers\n{text}")
-}
-
 #[test]
-fn known_answers_are_checked_again_where_their_manifest_was_changed() {
-    // After the known answers, and in the middle of the trials.
-    for until in ["kat", "measure"] {
-        let lab = Lab::new(&[FINE], "");
-        lab.campaign(&[until]).expect(0);
-        let run = lab.run_dir(1);
-        let before = lab::files(&run.join("kat"));
-        let text = with_comment(&lab);
-        fs::write(lab.path("lab.sha256"), &text).unwrap();
-        lab.campaign(&["run"]).expect(0);
-        check_complete(&run);
-        let digest = harness::hash::sha256(text.as_bytes());
-        for path in before
-            .keys()
-            .filter(|p| p.extension().is_some_and(|e| e == "json"))
-        {
-            let name = path.strip_prefix(&run).unwrap().to_str().unwrap();
-            assert_eq!(
-                json(&run, name)["manifest_sha256"],
-                digest,
-                "{until}: {name}"
-            );
-        }
-        // No trial is lost for it, and each record names the evidence that is there now.
-        exactly_the_trials(&run);
-        lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
-    }
-}
-
-/// Each trial of each record was made once.
-fn exactly_the_trials(run: &Path) {
-    for (path, content) in lab::files(&run.join("records")) {
-        let record: serde_json::Value = serde_json::from_slice(&content).unwrap();
-        for trial in record["trials"].as_array().unwrap() {
-            let attempts = trial["attempts"].as_array().unwrap().iter();
-            let good = attempts.filter(|attempt| attempt["exit"] == "ok");
-            let undisturbed = good.filter(|a| a["flags"].as_array().unwrap().is_empty());
-            assert!(undisturbed.count() <= 1, "{}: {trial}", path.display());
-        }
-        let kat = record["kat"]["file"].as_str().unwrap();
-        let digest = harness::hash::sha256(&fs::read(run.join(kat)).unwrap());
-        assert_eq!(record["kat"]["sha256"], digest, "{}", path.display());
-    }
-}
-
-#[test]
-fn what_no_longer_passes_its_known_answers_is_not_timed_and_the_times_that_it_has_are_not_sealed() {
-    let lab = Lab::new(&[FINE], "");
-    let manifest = lab.path("lab.sha256");
-    let text = fs::read_to_string(&manifest).unwrap();
-    let other = if text.starts_with('0') { "1" } else { "0" };
-    let changed = format!("{other}{}", &text[1..]);
-    lab.campaign(&["measure"]).expect(0);
-    let run = lab.run_dir(1);
-    let records = lab::files(&run.join("records"));
-    fs::write(&manifest, &changed).unwrap();
-    for command in ["run", "kat", "seal"] {
-        let end = lab.campaign(&[command]).expect(1);
-        assert!(end.stderr.contains("lab/lab-1/ref/reference"), "{end}");
-        assert!(end.stderr.contains("put that back"), "{end}");
-        assert_eq!(lab::journal(&run).sealed(), None, "{command}");
-    }
-    assert_eq!(lab::files(&run.join("records")), records);
-    fs::write(&manifest, &text).unwrap();
-    lab.campaign(&["run"]).expect(0);
-    check_complete(&run);
-    exactly_the_trials(&run);
-    lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
-    // Before anything was timed it is a result like any other.
+fn known_answers_are_tried_again_where_their_manifest_was_changed() {
     let lab = Lab::new(&[FINE], "");
     lab.campaign(&["kat"]).expect(0);
-    fs::write(lab.path("lab.sha256"), &changed).unwrap();
+    let run = lab.run_dir(1);
+    let manifest = lab.path("lab.sha256");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let same = format!("# the same known answers\n{text}");
+    fs::write(&manifest, &same).unwrap();
+    lab.campaign(&["run"]).expect(0);
+    check_complete(&run);
+    let digest = harness::hash::sha256(same.as_bytes());
+    for kind in ["timed", "profile", "memory"] {
+        let kat = json(&run, &format!("kat/lab/lab-1.ref.reference.{kind}.json"));
+        assert_eq!(kat["manifest_sha256"], digest, "{kind}");
+    }
+    lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
+    // Other known answers are not found, and nothing is timed.
+    let lab = Lab::new(&[FINE], "");
+    lab.campaign(&["kat"]).expect(0);
+    fs::write(lab.path("lab.sha256"), other_answers(&text)).unwrap();
     let end = lab.campaign(&["run"]).expect(1);
     assert!(end.stdout.contains("MISMATCH"), "{end}");
-    let row = json(&lab.run_dir(1), "campaign.json")["rows"][0].clone();
+    let run = lab.run_dir(1);
+    let row = json(&run, "campaign.json")["rows"][0].clone();
     assert_eq!(row["reason"]["code"], "kat_mismatch", "{row}");
+    assert!(!run.join("records").exists() || lab::files(&run.join("records")).is_empty());
+    lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
+}
+
+/// A manifest with another digest.
+fn other_answers(manifest: &str) -> String {
+    let other = if manifest.starts_with('0') { "1" } else { "0" };
+    format!("{other}{}", &manifest[1..])
+}
+
+#[test]
+fn what_was_timed_keeps_the_known_answers_that_it_rests_on() {
+    let lab = Lab::new(&[FINE], "");
+    lab.campaign(&["measure"]).expect(0);
+    let run = lab.run_dir(1);
+    let evidence = || {
+        (
+            lab::files(&run.join("kat")),
+            lab::files(&run.join("records")),
+        )
+    };
+    let before = evidence();
+    let manifest = lab.path("lab.sha256");
+    let text = fs::read_to_string(&manifest).unwrap();
+    for changed in [format!("# more\n{text}"), other_answers(&text)] {
+        fs::write(&manifest, changed).unwrap();
+        for command in ["run", "kat"] {
+            let end = lab.campaign(&[command]).expect(2);
+            assert!(
+                end.stderr
+                    .contains("lab/lab-1/ref/reference was timed in this run"),
+                "{end}"
+            );
+            assert!(end.stderr.contains("--new"), "{end}");
+            assert!(evidence() == before, "{command} changed evidence");
+        }
+    }
+    fs::write(&manifest, &text).unwrap();
+    let end = lab.campaign(&["kat", "--keep-text", "texts"]).expect(2);
+    assert!(end.stderr.contains("was timed in this run"), "{end}");
+    assert!(evidence() == before, "--keep-text changed evidence");
+    lab.campaign(&["run"]).expect(0);
+    check_complete(&run);
     lab.campaign(&["audit", "runs/local-quick-1"]).expect(0);
 }
 

@@ -32,8 +32,9 @@ pub struct Journal {
     pub attempts: BTreeMap<String, Vec<Started>>,
     /// What was noted since the campaign was last written down.
     pub notes: Vec<String>,
-    /// Time of the key generation of each prepared key, nanoseconds, by library.
-    pub prepared: BTreeMap<String, u64>,
+    /// Times of the key generation of each prepared key, nanoseconds, by library: one that was lost is made
+    /// again.
+    pub prepared: BTreeMap<String, Vec<u64>>,
     /// Phases that ended.
     pub ended: BTreeSet<String>,
     /// Host token of each session, in order.
@@ -515,7 +516,9 @@ impl Reading {
             }
             "prepared" => {
                 let time = value.get("keygen_ns").and_then(Value::u64);
-                journal.prepared.extend(word("library").zip(time));
+                if let Some((library, time)) = word("library").zip(time) {
+                    journal.prepared.entry(library).or_default().push(time);
+                }
             }
             "phase_begun" => self.since = self.now,
             "phase_ended" => journal.ended.extend(word("phase")),

@@ -132,7 +132,7 @@ fn failure(error: PipelineError, stop: &Stop) -> Failure {
         PipelineError::Directory(error) => error.into(),
         error @ PipelineError::Unready { .. } => Failure::found(error),
         PipelineError::Phase(error @ PhaseError::Manifest(_)) => Failure::request(error),
-        PipelineError::Phase(error @ PhaseError::NoLongerPasses { .. }) => Failure::found(error),
+        PipelineError::Phase(error @ PhaseError::Timed { .. }) => Failure::request(error),
         PipelineError::Phase(PhaseError::Pack(error)) => error.into(),
         PipelineError::Build(
             error @ (BuildError::WrongTarget { .. } | BuildError::UnknownIdentity(_)),

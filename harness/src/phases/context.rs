@@ -50,13 +50,13 @@ pub enum PhaseError {
     /// The message of a study.
     #[error(transparent)]
     Message(#[from] super::study::message::MessageError),
-    /// A KAT manifest was changed, and with it what had been timed no longer passes.
-    #[error("{identity}: {reason}; it was timed in this run after it had passed, so its manifest was changed since: put that back and call again, or start another run with --new")]
-    NoLongerPasses {
+    /// Known answers of what was timed in this run would be tried again.
+    #[error("{identity} was timed in this run, and {why}")]
+    Timed {
         /// Which.
         identity: String,
-        /// The result.
-        reason: String,
+        /// Why they would, and what to do.
+        why: String,
     },
     /// A file beside the run cannot be made.
     #[error("{path}: cannot be {action}", path = path.display())]

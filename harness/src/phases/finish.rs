@@ -201,7 +201,6 @@ fn open_rows(context: &Context) -> Vec<RowInfo> {
 /// What became of each row.
 fn rows(context: &Context) -> Result<Vec<RowInfo>, PhaseError> {
     let build = context.build()?;
-    kat::still_pass(context, &build)?;
     let different: BTreeMap<String, String> = calibrate::different_outputs(context)?
         .into_iter()
         .map(|found| (found.identity.to_string(), found.text))

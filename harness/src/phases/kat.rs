@@ -8,17 +8,15 @@ use super::context::{is_own_failure, library, not_built, Context, PhaseError};
 use super::{together, Lane};
 use crate::config::{Candidate, KatIssue};
 use crate::evidence::{
-    self, kat_file, kat_log, record_file, BuildFile, BuildRow, KatDigestRecord, KatEvidence,
-    KatRef, KatResult, Kind, LibraryKind, LibraryRef, Reason, ReasonCode, Status,
+    self, kat_file, kat_log, BuildFile, BuildRow, KatDigestRecord, KatEvidence, KatRef, KatResult,
+    Kind, LibraryKind, LibraryRef, Reason, ReasonCode, Status,
 };
 use crate::identity::Identity;
 use crate::kat::manifest::{Entry, Manifest};
 use crate::progress::{Event, StepEnd};
 use crate::worker::{Answer, Ending, Job};
 use crate::{clock, hash, plan, publish};
-use protocol::{
-    Body, FailureCode, KatFlow, KatMode, KatOutcome, KatTask, Operation, Task, TEXT_FD,
-};
+use protocol::{Body, FailureCode, KatFlow, KatMode, KatOutcome, KatTask, Task, TEXT_FD};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -98,36 +96,37 @@ pub async fn run(context: &Context<'_>, keep_text: Option<&Path>) -> Result<(), 
             }
             checks = open;
         }
+        stand(context, &checks)?;
         run_all(context, name, checks, keep_text).await?;
     }
-    still_pass(context, &build)
+    Ok(())
 }
 
-/// What was timed in an earlier session still may be. Its known answers are checked again only where
-/// their manifest was changed; times of a library that fails them would stand in the records otherwise.
-pub fn still_pass(context: &Context, build: &BuildFile) -> Result<(), PhaseError> {
-    let begun = context.book.begun_records();
-    let timed: BTreeSet<Identity> = begun
+/// What was timed rests on the known answers before it: they are not tried again, whatever would come of it.
+fn stand(context: &Context, checks: &[Check]) -> Result<(), PhaseError> {
+    let timed: BTreeSet<Identity> = context
+        .book
+        .begun_records()
         .filter_map(|path| Some(publish::subject(path)?.identity))
         .collect();
-    for row in context.active() {
-        let record = |o: &Operation| context.book.path(&record_file(&row.identity, *o));
-        let is_timed = timed.contains(&row.identity)
-            || row
-                .operations
-                .iter()
-                .any(|operation| record(operation).is_file());
-        if !is_timed {
+    for check in checks.iter().filter(|c| timed.contains(c.identity)) {
+        let file = kat_file(check.identity, check.kind);
+        let known = context.book.read::<KatEvidence>(&file)?;
+        let built = &check.built.libraries[check.kind.name()].sha256;
+        let Some(known) = known.filter(|k| k.value.library.sha256 == *built) else {
             continue;
-        }
-        if let Err(reason) = gate(context, build, &row.identity, LibraryKind::Timed)? {
-            if reason.code != ReasonCode::BuildFailed {
-                return Err(PhaseError::NoLongerPasses {
-                    identity: row.identity.to_string(),
-                    reason: reason.text,
-                });
-            }
-        }
+        };
+        let before = known.value.manifest_sha256.as_ref();
+        return Err(PhaseError::Timed {
+            identity: check.identity.to_string(),
+            why: match before == Some(&check.manifest.sha256) {
+                true => "known answers that it rests on would be tried again; do that in a run of their own (--new)".to_owned(),
+                false => format!(
+                    "its KAT manifest {} is another one now; put the one back that it was timed with, or start another run with --new",
+                    check.candidate.kat.manifest.display()
+                ),
+            },
+        });
     }
     Ok(())
 }

@@ -42,7 +42,6 @@ pub async fn run(context: &Context<'_>) -> Result<(), PhaseError> {
     let keys = point::keys(context, &build, settings)?;
     let mut open = Vec::new();
     for &key in &keys {
-        point::renew(context, &build, &key)?;
         if !point::is_done(context, &key)? {
             open.push(key);
         }

@@ -102,22 +102,6 @@ pub fn keys<'a>(
     Ok(keys)
 }
 
-/// Lets a record name the known answers that are there now: they may have been checked again.
-pub fn renew(context: &Context, build: &BuildFile, key: &Key) -> Result<(), PhaseError> {
-    let Ok(kat) = kat::gate(context, build, &key.row.identity, LibraryKind::Timed)? else {
-        return Ok(());
-    };
-    let Some(known) = context.book.read::<StudyRecord>(&key.file())? else {
-        return Ok(());
-    };
-    let mut record = known.value;
-    if record.timing.kat.as_ref() != Some(&kat) {
-        record.timing.kat = Some(kat);
-        context.book.write(&key.file(), &record)?;
-    }
-    Ok(())
-}
-
 /// Whether nothing is left to be done for a record.
 pub fn is_done(context: &Context, key: &Key) -> Result<bool, PhaseError> {
     let known = context.book.read::<StudyRecord>(&key.file())?;

@@ -82,7 +82,7 @@ pub const SIZES: [(usize, &str); 2] = [(1, "119 candidates, 2748 records"), (10,
 /// A folder with a configuration that names the systems and nothing else.
 pub fn root() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().expect("a temporary folder");
-    let text = "[[system]]\nid = \"x86_1\"\narch = \"x86_64\"\ncpu_model = \"Synthetic\"\n\n\
+    let text = "[[system]]\nid = \"x86_1\"\narch = \"x86_64\"\ncpu_model = \"i7-12700\"\n\n\
                 [[system]]\nid = \"arm_1\"\narch = \"aarch64\"\ncpu_model = \"Oryon\"\n";
     std::fs::write(home.path().join("campaign.toml"), text).expect("a configuration on disk");
     let path = home.path().to_owned();

@@ -77,6 +77,18 @@ fn is(line: &Value, event: &str) -> bool {
     line["event"] == event
 }
 
+/// Nothing is left of the row but the row itself.
+fn never_built(dir: &Path) {
+    for folder in ["records/", "calibrate/", "memory/", "profile/", "kat/"] {
+        remove(dir, folder);
+    }
+    fs::remove_file(dir.join(KAT.replace(".json", ".log"))).unwrap();
+    no_attempts(dir, "");
+    edit(dir, "build.json", |v| {
+        (v["rows"], v["missing"]) = (json!([]), json!({}));
+    });
+}
+
 /// Takes lines about workers of a record out.
 fn no_attempts(dir: &Path, of: &str) {
     let about = |line: &Value| line["record"].as_str().is_some_and(|r| r.contains(of));
@@ -217,14 +229,7 @@ const FORGED: &[Forged] = &[
         name: "a measured row is said to have been left out by the plan",
         make: |dir| {
             row(dir, "skipped", "not_in_plan", "plan guide takes the first");
-            for folder in ["records/", "calibrate/", "memory/", "profile/", "kat/"] {
-                remove(dir, folder);
-            }
-            fs::remove_file(dir.join(KAT.replace(".json", ".log"))).unwrap();
-            no_attempts(dir, "");
-            edit(dir, "build.json", |v| {
-                (v["rows"], v["missing"]) = (json!([]), json!({}));
-            });
+            never_built(dir);
         },
         finding: (CAMPAIGN, "a row is left out for what the plan"),
     },
@@ -232,14 +237,7 @@ const FORGED: &[Forged] = &[
         name: "a measured row is said to have been put off",
         make: |dir| {
             row(dir, "skipped", "deferred", "the plan defers it");
-            for folder in ["records/", "calibrate/", "memory/", "profile/", "kat/"] {
-                remove(dir, folder);
-            }
-            fs::remove_file(dir.join(KAT.replace(".json", ".log"))).unwrap();
-            no_attempts(dir, "");
-            edit(dir, "build.json", |v| {
-                (v["rows"], v["missing"]) = (json!([]), json!({}));
-            });
+            never_built(dir);
         },
         finding: (CAMPAIGN, "a row is left out for what the plan"),
     },
@@ -247,14 +245,7 @@ const FORGED: &[Forged] = &[
         name: "a row that takes part was not built",
         make: |dir| {
             row(dir, "partial", "interrupted", "the run is not finished");
-            for folder in ["records/", "calibrate/", "memory/", "profile/", "kat/"] {
-                remove(dir, folder);
-            }
-            fs::remove_file(dir.join(KAT.replace(".json", ".log"))).unwrap();
-            no_attempts(dir, "");
-            edit(dir, "build.json", |v| {
-                (v["rows"], v["missing"]) = (json!([]), json!({}));
-            });
+            never_built(dir);
         },
         finding: (CAMPAIGN, "what takes part is built"),
     },

@@ -10,6 +10,7 @@ use super::head::Head;
 use crate::json::{self, Value};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 /// Bytes of every message of a campaign.
 const MESSAGE_BYTES: u64 = 64;
@@ -167,17 +168,7 @@ impl Record<'_> {
                 text(self.value, "file_sha256").filter(|_| self.study),
             ),
         ];
-        for (what, asked, recorded) in words {
-            if asked != recorded {
-                wrong(
-                    place,
-                    what,
-                    format!("{recorded:?}"),
-                    format!("{asked:?}"),
-                    f,
-                );
-            }
-        }
+        as_recorded(words, place, f);
         let number = |value: &Value, path: &[&str]| value.at(path).and_then(Value::u64);
         // Batches are reckoned from the cost in whole nanoseconds.
         let cost = self.value.at(&["plan", "cost_s"]).and_then(Value::f64);
@@ -215,17 +206,7 @@ impl Record<'_> {
                 self.number(&["size_bytes"]).filter(|_| self.study),
             ),
         ];
-        for (what, asked, recorded) in numbers {
-            if asked != recorded {
-                wrong(
-                    place,
-                    what,
-                    format!("{recorded:?}"),
-                    format!("{asked:?}"),
-                    f,
-                );
-            }
-        }
+        as_recorded(numbers, place, f);
     }
 
     /// The inputs of a record follow from the plan, and their seeds from what they are for.
@@ -351,7 +332,16 @@ impl Record<'_> {
     }
 }
 
-fn wrong(place: &str, what: &str, recorded: String, asked: String, f: &mut Findings) {
-    let rule = format!("a worker was asked for what the record says ({what})");
-    f.error(place, rule, recorded, asked);
+/// What a worker was asked for is what the record says: name, asked, recorded.
+fn as_recorded<T: PartialEq + Debug, const N: usize>(
+    pairs: [(&str, Option<T>, Option<T>); N],
+    place: &str,
+    f: &mut Findings,
+) {
+    for (what, asked, recorded) in pairs {
+        if asked != recorded {
+            let rule = format!("a worker was asked for what the record says ({what})");
+            f.error(place, rule, format!("{recorded:?}"), format!("{asked:?}"));
+        }
+    }
 }

@@ -536,6 +536,7 @@ impl Builder<'_> {
             instructions: None,
             time_enabled: perf.then_some(nanoseconds),
             time_running: perf.then_some(nanoseconds),
+            read_by: None,
             refused: None,
             batch: Some(1),
             samples,

@@ -227,6 +227,7 @@ fn boot(options: &[&str], commands: &str) -> Result<arm::Boot, String> {
     guest.write("isolated", measure(isolated(), CALLS, CALL_NS));
     guest.write("one_batch", measure(Isolation::NONE, CALLS, 1));
     guest.write("long", measure(Isolation::NONE, 300_000, CALL_NS));
+    guest.write("second", measure(Isolation::NONE, 60_000, CALL_NS));
     let boot = guest.boot(options, &format!("{PROBE}\n{commands}\ntrue"));
     assert_eq!(boot.status, 0, "the guest failed:\n{}", boot.console);
     Ok(boot)
@@ -255,6 +256,9 @@ probe eopnotsupp cpu0 ./launch refuse 95
 probe absent cpu1
 echo 1 >/proc/sys/kernel/perf_user_access
 probe direct cpu0
+probe allowed measure
+echo 0 >/proc/sys/kernel/perf_user_access
+probe forbidden measure
 "#;
 
 fn exact() -> Result<&'static arm::Boot, String> {
@@ -289,6 +293,21 @@ until grep -q loaded $OUT/stolen; do sleep 0.02; done
 sleep 0.2
 echo $worker >/tmp/group/second/cgroup.procs
 wait $worker
+"#;
+
+/// The right to read counters from user mode is withdrawn while a worker runs alone on CPU 0: where
+/// nothing interrupts it until its last reading, the page that it reads is still the old one. Something
+/// may, hence the rounds.
+const WITHDRAWN: &str = r#"
+taskset -p 2 $$ >/dev/null
+for round in 0 1 2 3 4 5 6 7; do
+    echo 1 >/proc/sys/kernel/perf_user_access
+    /tmp/worker <second 3>$OUT/$round & worker=$!
+    until grep -q loaded $OUT/$round; do sleep 0.02; done
+    sleep 0.1
+    echo 0 >/proc/sys/kernel/perf_user_access
+    wait $worker
+done
 "#;
 
 fn two_cpus() -> Result<&'static arm::Boot, String> {
@@ -396,6 +415,44 @@ fn counters_read_from_user_mode_are_exact_too() {
         (test.adds..2 * test.adds).contains(&instructions),
         "{test:?}"
     );
+}
+
+#[test]
+fn a_measurement_reads_from_user_mode_where_that_is_allowed_and_else_by_the_kernel() {
+    let boot = boot_or_skip!(exact());
+    for (name, access, directly) in [("allowed", "rdpmc", true), ("forbidden", "read", false)] {
+        let measured = measured(&boot.text(name));
+        assert_exact(&measured);
+        let source = measured.source.source.expect("usable");
+        assert_eq!(
+            (source.access.as_str(), measured.read_directly),
+            (access, directly)
+        );
+    }
+}
+
+/// The kernel's page still promises the right that the administrator has just withdrawn, and the next
+/// reading traps: that is no crash of the library, and the attempt is counted by the kernel's readings
+/// at both ends.
+#[test]
+fn a_right_to_read_that_is_withdrawn_within_an_attempt_leaves_the_kernels_count() {
+    let boot = boot_or_skip!(boot(&["--mode", "both"], WITHDRAWN));
+    for round in 0..8 {
+        let measured = measured(&boot.text(&round.to_string()));
+        let source = measured.source.source.as_ref().expect("usable");
+        assert_eq!(
+            (source.access.as_str(), measured.read_directly),
+            ("rdpmc", false)
+        );
+        assert_eq!(measured.count_refused, None);
+        let least = measured.calls * ADDS_PER_CALL;
+        let instructions = measured.instructions.expect("counted");
+        assert!((least..2 * least).contains(&instructions), "{measured:?}");
+        assert!(
+            (least..2 * least).contains(&measured.cycles.expect("counted")),
+            "{measured:?}"
+        );
+    }
 }
 
 #[test]

@@ -686,6 +686,15 @@ const FORGED: &[Forged] = &[
         finding: (SIGN, "a host that is not ready is said in campaign.json"),
     },
     Forged {
+        name: "a counter that an attempt read in a way that its source does not have",
+        make: |dir| {
+            edit(dir, SIGN, |v| {
+                v["trials"][0]["attempts"][0]["read_by"] = "rdpmc".into()
+            });
+        },
+        finding: (SIGN, "where that is the other way than its record's"),
+    },
+    Forged {
         name: "keys of memory and profile that the plan does not give",
         make: |dir| edit(dir, CAMPAIGN, |v| v["plan"]["keys"] = 11.into()),
         finding: ("memory/", "as many keys as the plan gives"),

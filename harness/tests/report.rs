@@ -391,6 +391,34 @@ fn the_worst_disturbance_of_a_row_is_named_with_its_value() {
 }
 
 #[test]
+fn attempts_that_were_read_in_another_way_than_their_record_are_counted() {
+    let mut dataset = Synthetic::default().build();
+    let record = &mut dataset.timing.values_mut().next().unwrap().value;
+    record.cycle_source.access = Some("rdpmc".into());
+    for trial in &mut record.trials[1..3] {
+        trial.attempts[0].read_by = Some("read".into());
+    }
+    let page = pages("read_by", &dataset).text("method.md");
+    let note =
+        "2 attempts counted by read: the right to read the counter from user mode came or went";
+    assert!(page.contains(note), "{page}");
+    let tables = cells::tables(&page);
+    let cells = tables.iter().flat_map(|table| {
+        let rows = table.rows.iter();
+        rows.flat_map(|row| cells::by_title(table, row))
+            .filter(|(title, _)| *title == "read by")
+    });
+    let noted: Vec<_> = cells
+        .filter(|(_, cell)| cell.starts_with("rdpmc"))
+        .collect();
+    assert_eq!(noted.len(), 1);
+    assert!(
+        noted[0].1.len() > "rdpmc".len(),
+        "the note hangs on the cell: {noted:?}"
+    );
+}
+
+#[test]
 fn a_library_with_threads_is_said_to_share_one_cpu() {
     let mut dataset = Synthetic::default().build();
     let record = &mut dataset.timing.values_mut().next().unwrap().value;

@@ -351,6 +351,9 @@ pub struct Measured {
     pub time_enabled_ns: Option<u64>,
     /// `time_running` of the group, nanoseconds.
     pub time_running_ns: Option<u64>,
+    /// Whether both ends of the count were read from user mode; otherwise both are the kernel's
+    /// readings, which is so also where the right to read directly was withdrawn in between.
+    pub read_directly: bool,
     /// Why the readings around the loop give no count, although the source works; the time is good.
     pub count_refused: Option<String>,
     /// What the counter of a refused count went on by all the same, in its own unit: evidence of the

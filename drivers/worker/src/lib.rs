@@ -6,6 +6,7 @@
 pub mod counters;
 pub mod error;
 pub mod events;
+pub mod faults;
 pub mod isolation;
 pub mod kat;
 pub mod library;

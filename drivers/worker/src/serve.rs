@@ -6,6 +6,7 @@
 use crate::counters;
 use crate::error::{Result, WorkerError};
 use crate::events::Events;
+use crate::faults;
 use crate::isolation;
 use crate::kat;
 use crate::library::{Candidate, LibraryHandle, MemorySymbols};
@@ -152,6 +153,7 @@ fn serve(request: &Request, files: Files, events: &mut Events) -> Result<()> {
     if let Some(cpu) = request.cpu {
         process::pin(cpu)?;
     }
+    faults::install()?;
     match &request.task {
         Task::Probe { loop_adds } => {
             let probe = counters::probe(*loop_adds, request.cpu);

@@ -2,6 +2,7 @@
 //! of the API has any business with. Compared before loading and after the task.
 
 use crate::error::{Result, WorkerError};
+use crate::faults;
 
 /// Settings at one moment, each with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,15 +11,20 @@ pub struct Settings(Vec<(&'static str, String)>);
 impl Settings {
     /// The settings now. What a protection forbids to ask is the same refusal both times.
     pub fn now() -> Settings {
-        Settings(vec![
+        let mut settings = vec![
             ("the floating-point control word", floating_point()),
             ("the signal mask", signal_mask()),
-            ("the handler of SIGSEGV", segv_handler()),
             ("the working directory", working_directory()),
             ("the priority", priority()),
             ("the scheduling policy", policy()),
             ("the locale", locale()),
-        ])
+        ];
+        let handlers = faults::SIGNALS.iter();
+        settings.extend(handlers.map(|&(signal, name)| {
+            let handler = faults::handler(signal);
+            (name, format!("{handler:x}"))
+        }));
+        Settings(settings)
     }
 
     /// A `Contract` error that names every setting that is another one now.
@@ -77,16 +83,6 @@ fn signal_mask() -> String {
         }
         Err(errno) => errno.to_string(),
     }
-}
-
-fn segv_handler() -> String {
-    // SAFETY: a null new action only asks; `action` is a valid place for the answer.
-    let action = unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGSEGV, std::ptr::null(), &mut action);
-        action
-    };
-    format!("{:x}", action.sa_sigaction)
 }
 
 fn working_directory() -> String {

@@ -406,6 +406,7 @@ fn check_attempt(
                 .iter()
                 .any(|flag| text(flag, "name").as_deref() == Some("threads"));
         counters(&attempt, uncounted, place, source, f);
+        access(value, place, record, f);
         batches(&attempt, value, place, f);
         cpus(value, place, record, f);
         check_flags(&attempt, value, place, record, facts, f);
@@ -447,6 +448,30 @@ fn counters(attempt: &Attempt, uncounted: bool, place: &str, source: Source, f: 
             let rule = "one cycle source in a record: cycles from perf, ticks from a clock, neither from none";
             f.error(format!("{place}/{key}"), rule, expected, there);
         }
+    }
+}
+
+/// An attempt tells how its counter was read only where that is not its record's way, and only a
+/// hardware counter has two.
+fn access(value: &Value, place: &str, record: &Value, f: &mut Findings) {
+    let Some(found) = text(value, "read_by") else {
+        return;
+    };
+    let usual = record
+        .get("cycle_source")
+        .and_then(|source| text(source, "access"));
+    let expected = match usual.as_deref() {
+        Some("rdpmc") => "read",
+        Some("read") => "rdpmc",
+        _ => "",
+    };
+    if found != expected {
+        f.error(
+            format!("{place}/read_by"),
+            "an attempt says how its counter was read where that is the other way than its record's",
+            expected,
+            found,
+        );
     }
 }
 

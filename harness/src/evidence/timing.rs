@@ -184,6 +184,11 @@ pub struct Attempt {
     pub time_enabled: Option<u64>,
     /// Group time running, nanoseconds.
     pub time_running: Option<u64>,
+    /// How the counter was read where that is not the `access` of the record's source: the right to
+    /// read it from user mode came or went between attempts or within this one, which then was read by
+    /// the kernel at both ends. Left out where it is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_by: Option<String>,
     /// What was counted and refused; left out where nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedCount>,
@@ -254,6 +259,7 @@ impl Attempt {
             instructions: None,
             time_enabled: None,
             time_running: None,
+            read_by: None,
             refused: None,
             batch: None,
             samples: Vec::new(),

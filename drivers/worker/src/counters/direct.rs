@@ -5,6 +5,7 @@
 //! a sequence number says whether both belong together. A reading that is not permitted, or does not
 //! settle, is `None`: the caller then takes the kernel's reading for the whole span.
 
+use super::registers;
 use perf_event_open_sys::bindings::perf_event_mmap_page;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
@@ -34,7 +35,7 @@ pub trait Page {
     fn sequence(&self) -> u32;
     /// The rest.
     fn state(&self) -> State;
-    /// The hardware counter `index - 1`; `None` where this program cannot name it.
+    /// The hardware counter `index - 1`; `None` where this program cannot name it or may not read it.
     fn counter(&self, index: u32) -> Option<u64>;
 }
 
@@ -131,64 +132,7 @@ impl Page for Mapped {
 
     #[inline]
     fn counter(&self, index: u32) -> Option<u64> {
-        hardware::counter(index - 1)
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod hardware {
-    use std::arch::asm;
-
-    /// RDPMC of counter `number`, after everything before it and before everything after it.
-    #[inline]
-    pub fn counter(number: u32) -> Option<u64> {
-        let (low, high): (u32, u32);
-        // SAFETY: reads a register that the kernel has just declared readable for this process; where
-        // that is withdrawn in between, the processor raises a fault and no memory is touched.
-        unsafe {
-            asm!("lfence", "rdpmc", "lfence", in("ecx") number, out("eax") low, out("edx") high,
-                 options(nostack, nomem));
-        }
-        Some(u64::from(high) << 32 | u64::from(low))
-    }
-}
-
-#[cfg(target_arch = "aarch64")]
-mod hardware {
-    use std::arch::asm;
-
-    /// Number of the dedicated cycle counter (Arm ARM, PMUSERENR_EL0; linux/arch/arm64 perf_event.c).
-    const CYCLE_COUNTER: u32 = 31;
-
-    macro_rules! register {
-        ($name:literal) => {{
-            let value: u64;
-            // SAFETY: reads a register that the kernel has just declared readable for this process;
-            // where that is withdrawn in between, the processor traps and no memory is touched.
-            unsafe {
-                asm!("isb", concat!("mrs {value}, ", $name), "isb", value = out(reg) value,
-                     options(nostack, nomem));
-            }
-            Some(value)
-        }};
-    }
-
-    /// PMCCNTR_EL0 or one of the first eight event counters; a kernel that uses others is read by
-    /// `read()`.
-    #[inline]
-    pub fn counter(number: u32) -> Option<u64> {
-        match number {
-            CYCLE_COUNTER => register!("pmccntr_el0"),
-            0 => register!("pmevcntr0_el0"),
-            1 => register!("pmevcntr1_el0"),
-            2 => register!("pmevcntr2_el0"),
-            3 => register!("pmevcntr3_el0"),
-            4 => register!("pmevcntr4_el0"),
-            5 => register!("pmevcntr5_el0"),
-            6 => register!("pmevcntr6_el0"),
-            7 => register!("pmevcntr7_el0"),
-            _ => None,
-        }
+        registers::read(index - 1)
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! A source is opened twice: first in a throw-away child (`child`) that lets it count a loop of known
 //! length (`selftest`), then, when that was plausible, here. One file per source: `perf` (with `pmu`,
-//! `direct` and `refusal`), `tsc`, `cntvct`.
+//! `direct`, `registers` and `refusal`), `tsc`, `cntvct`.
 
 mod adds;
 mod child;
@@ -23,12 +23,14 @@ mod pmu;
 mod rate;
 mod reading;
 mod refusal;
+mod registers;
 mod selftest;
 #[cfg(target_arch = "x86_64")]
 mod tsc;
 
 pub use child::{contained, ChildError};
 pub use reading::{difference, raw, Count, CountError, Direct, Raw, Reading};
+pub use registers::contain;
 
 use protocol::{Overhead, Probe, SourceKind, SourceProbe};
 use std::path::Path;

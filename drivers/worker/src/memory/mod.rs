@@ -9,4 +9,4 @@ mod stack;
 
 pub use guarded::{Guarded, Touched};
 pub use mapping::Mapping;
-pub use stack::{OnStack, Stack};
+pub use stack::{contain, OnStack, Stack};

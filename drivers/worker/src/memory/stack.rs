@@ -66,8 +66,8 @@ impl Stack {
         self.bytes
     }
 
-    /// From now on a fault in the guard ends the process with `words` as its last event; any other
-    /// fault ends it by its signal, as without this handler.
+    /// From now on a fault in the guard ends the process with `words` as its last event, where
+    /// [`crate::faults::install`] was called.
     pub fn arm(&mut self, words: LastWords) -> Result<()> {
         let _ = LAST_WORDS.set(words); // set once: one stack of one worker is armed
         GUARD_START.store(self.memory.address(), Ordering::SeqCst);
@@ -78,23 +78,14 @@ impl Stack {
             ss_size: self.handler.len(),
         };
         // SAFETY: the alternate stack is memory that lives as long as `self`, which the worker keeps
-        // until the process ends; the action is a valid sigaction with an async-signal-safe handler.
-        let code = unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = on_fault as *const () as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-            libc::sigaltstack(&alternate, std::ptr::null_mut())
-                | libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut())
-                | libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut())
-        };
+        // until the process ends.
+        let code = unsafe { libc::sigaltstack(&alternate, std::ptr::null_mut()) };
         if code == 0 {
             Ok(())
         } else {
-            Err(
-                WorkerError::io("installing the handler of the stack guard")(
-                    std::io::Error::last_os_error(),
-                ),
-            )
+            Err(WorkerError::io(
+                "installing the stack of the handler of faults",
+            )(std::io::Error::last_os_error()))
         }
     }
 
@@ -151,27 +142,16 @@ static GUARD_START: AtomicUsize = AtomicUsize::new(0);
 static GUARD_END: AtomicUsize = AtomicUsize::new(0);
 static LAST_WORDS: OnceLock<LastWords> = OnceLock::new();
 
-/// Runs on the alternate stack; async-signal-safe: atomics, write, _exit, sigaction, raise.
-extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: the kernel passes a valid siginfo to a handler that was installed with SA_SIGINFO.
-    let address = unsafe { (*info).si_addr() } as usize;
-    let in_guard =
-        (GUARD_START.load(Ordering::SeqCst)..GUARD_END.load(Ordering::SeqCst)).contains(&address);
-    if in_guard {
+/// Ends the process with its last words if `address`, of a fault, lies in the guard.
+/// Async-signal-safe: atomics, write, _exit.
+pub fn contain(address: usize) {
+    let guard = GUARD_START.load(Ordering::SeqCst)..GUARD_END.load(Ordering::SeqCst);
+    if guard.contains(&address) {
         if let Some(words) = LAST_WORDS.get() {
             words.speak();
         }
         // SAFETY: `_exit` is async-signal-safe and does not return.
         unsafe { libc::_exit(0) };
-    }
-    // SAFETY: both are async-signal-safe; the default action is restored, and the fault happens
-    // again when the handler returns, so that the process ends by the signal itself.
-    unsafe {
-        libc::signal(signal, libc::SIG_DFL);
-        // A signal that was sent (not a fault) would not come again by itself.
-        if (*info).si_code <= 0 {
-            libc::raise(signal);
-        }
     }
 }
 

@@ -280,6 +280,7 @@ impl<'a> Attempt<'a> {
             instructions: counted.instructions,
             time_enabled_ns: counted.enabled,
             time_running_ns: counted.running,
+            read_directly: counted.direct,
             count_refused: counted.refused,
             refused_value: counted.raw.value,
             refused_instructions: counted.raw.instructions,
@@ -386,6 +387,7 @@ struct Counted {
     instructions: Option<u64>,
     enabled: Option<u64>,
     running: Option<u64>,
+    direct: bool,
     refused: Option<String>,
     /// Raw differences of a refused count.
     raw: Raw,
@@ -402,6 +404,7 @@ impl Counted {
                 instructions: count.instructions,
                 enabled: count.enabled_running.map(|times| times.0),
                 running: count.enabled_running.map(|times| times.1),
+                direct: count.direct,
                 refused: None,
                 raw: Raw::default(),
             },

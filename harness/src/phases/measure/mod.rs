@@ -284,6 +284,7 @@ pub(crate) mod tests {
             instructions: None,
             time_enabled_ns: None,
             time_running_ns: None,
+            read_directly: false,
             count_refused: None,
             refused_value: None,
             refused_instructions: None,

@@ -103,6 +103,21 @@ pub fn changes_source(record: &TimingRecord, measured: &Measured) -> bool {
     has_counted(record) && kind.map_or(SourceKind::None, |s| s.kind) != record.cycle_source.kind
 }
 
+/// `access` of a counter that is read by a system call.
+const BY_READ: &str = "read";
+
+/// How the counter of an answer was read, where that is not the access of the record's source.
+fn other_access(record: &TimingRecord, measured: &Measured) -> Option<String> {
+    let source = measured.source.source.as_ref()?;
+    let used = match measured.read_directly || source.kind != SourceKind::Perf {
+        true => source.access.as_str(),
+        false => BY_READ,
+    };
+    let access = record.cycle_source.access.as_deref()?;
+    let counted = source.kind == record.cycle_source.kind && measured.count_refused.is_none();
+    (counted && used != access).then(|| used.to_owned())
+}
+
 /// Minor page faults of the first counted trial before `trial`.
 pub fn reference_faults(record: &TimingRecord, trial: u32) -> Option<u64> {
     record.trials[..trial as usize]
@@ -128,7 +143,7 @@ pub fn add(
 pub fn put(
     record: &mut TimingRecord,
     trial: u32,
-    attempt: Attempt,
+    mut attempt: Attempt,
     measured: Option<&Measured>,
     session: &SessionRef,
     rules: &Rules,
@@ -136,6 +151,7 @@ pub fn put(
     if let Some(measured) = measured.filter(|_| attempt.exit == Exit::Ok) {
         note(record, trial, measured, rules);
     }
+    attempt.read_by = measured.and_then(|measured| other_access(record, measured));
     note_session(record, Some(session));
     let slot = &mut record.trials[trial as usize];
     slot.attempts.push(attempt);
@@ -384,6 +400,75 @@ mod tests {
             .collect();
         assert_eq!(seeds[..3], [(0, "key"), (0, "message"), (1, "key")]);
         assert_eq!(record.derived.as_ref().unwrap().n, 12);
+    }
+
+    #[test]
+    fn an_attempt_that_was_read_in_another_way_than_its_record_says_so() {
+        let answer = |access: &str, read_directly| {
+            let mut measured = measured(4, 400);
+            measured.cycles = Some(1000);
+            measured.read_directly = read_directly;
+            measured.source.kind = SourceKind::Perf;
+            measured.source.source = Some(protocol::CycleSource {
+                kind: SourceKind::Perf,
+                pmu: None,
+                event: "cycles".into(),
+                user_only: true,
+                access: access.into(),
+                frequency_hz: None,
+                resolution: None,
+                read_cost_ns: 1,
+                self_test: protocol::SelfTest {
+                    adds: 1,
+                    counted: 1,
+                    instructions: None,
+                    nanoseconds: 1,
+                    time_enabled_running: None,
+                    plausible: true,
+                    text: String::new(),
+                },
+            });
+            measured
+        };
+        let read_by = |answers: &[Measured]| {
+            let mut record = record(3);
+            for (trial, measured) in (0..).zip(answers) {
+                let attempt = of_answer(measured);
+                add(
+                    &mut record,
+                    trial,
+                    attempt,
+                    Some(measured),
+                    &session(0),
+                    &RULES,
+                );
+            }
+            let trials = record.trials.iter();
+            let attempts = trials.filter_map(|trial| trial.attempts.first());
+            attempts.map(|a| a.read_by.clone()).collect::<Vec<_>>()
+        };
+        let [direct, withdrawn] = [true, false].map(|directly| answer("rdpmc", directly));
+        let kernels = answer("read", false);
+        let read = Some("read".to_owned());
+        assert_eq!(
+            read_by(&[direct.clone(), withdrawn.clone(), kernels.clone()]),
+            [None, read.clone(), read.clone()]
+        );
+        assert_eq!(
+            read_by(std::slice::from_ref(&withdrawn)),
+            [read],
+            "the first of its record"
+        );
+        assert_eq!(
+            read_by(&[kernels, direct.clone()]),
+            [None, Some("rdpmc".to_owned())]
+        );
+        let refused = Measured {
+            count_refused: Some("it is frozen".into()),
+            cycles: None,
+            ..withdrawn
+        };
+        assert_eq!(read_by(&[direct, refused]), [None, None]);
     }
 
     #[test]

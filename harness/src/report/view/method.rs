@@ -291,6 +291,8 @@ fn count(number: usize, what: &str) -> String {
 struct SourceUse {
     read_costs_ns: Vec<u64>,
     records: usize,
+    /// Counted attempts that were read in another way than their record's, by that way.
+    otherwise: BTreeMap<String, usize>,
     reason: Option<String>,
     /// What the first of them says of the facts that it lacks, in the order of the columns.
     lacking: Vec<String>,
@@ -305,6 +307,9 @@ const SOURCE_FACTS: [&str; 6] = [
     "frequency_hz",
     "read_cost_ns",
 ];
+
+/// Place of `access` in a row.
+const READ_BY: usize = 4;
 
 /// One row per kind of source.
 fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
@@ -334,6 +339,10 @@ fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
         let used = kinds.entry(key).or_default();
         used.read_costs_ns.extend(source.read_cost_ns);
         used.records += 1;
+        let counted = entry.value.trials.iter().filter_map(Trial::counted_attempt);
+        for way in counted.filter_map(|attempt| attempt.read_by.clone()) {
+            *used.otherwise.entry(way).or_default() += 1;
+        }
         if used.lacking.is_empty() {
             let pointers = SOURCE_FACTS.map(|fact| format!("/cycle_source/{fact}"));
             let head = &entry.value.head;
@@ -359,6 +368,16 @@ fn sources(dataset: &Dataset, notes: &mut Notes) -> Table {
         let facts = facts.chain([cost]).zip(&used.lacking);
         let facts = facts.map(|(text, why)| Cell::or_missing(text, notes, why));
         let mut cells: Vec<Cell> = std::iter::once(kind).chain(facts).collect();
+        for (way, attempts) in used.otherwise {
+            let access = cells[READ_BY].clone();
+            cells[READ_BY] = access.with_note(
+                notes,
+                format!(
+                    "{} counted by {way}: the right to read the counter from user mode came or went",
+                    count(attempts, "attempt")
+                ),
+            );
+        }
         cells.push(Cell::text(used.records.to_string()));
         table.rows.push(cells);
     }

@@ -23,6 +23,8 @@ back, 2 or 3 when the machine was not started. The guest's console is standard o
          affinity   two CPUs, no instruction counter; cycles are noise
          both       two CPUs and both counters; exact for CPU 0 nearly always, for CPU 1 not
          nopmu      one CPU without a counter: every hardware event is ENOENT
+  --clock kernel    the guest's programs read the clock by a system call, so that no tick of the
+                    kernel's timer makes them read again: their counts are the same each time
   --shift N         the N of `exact` and `both` (default 2 and 0)
   --core MODEL      the emulated core (default neoverse-n1)
   --memory MIB      (default 1024)
@@ -41,7 +43,7 @@ prep_packages() {
         gcc-aarch64-linux-gnu="$ARM_ROOT/lib/libgcc_s.so.1"
 }
 
-run_packages() { printf '%s\n' qemu-system-arm=qemu-system-aarch64; }
+run_packages() { printf '%s\n' qemu-system-arm=qemu-system-aarch64 device-tree-compiler=fdtput; }
 
 # The file system holds this script's init and the host's ARM libraries: a change
 # of either makes it stale.
@@ -155,15 +157,16 @@ prep() {
 
 # --- run ---
 
-mode=exact shift='' core=$ARM_CPU memory=1024 limit=300 append='' share=''
+mode=exact clock=vdso shift='' core=$ARM_CPU memory=1024 limit=300 append='' share=''
 
 parse_run() {
     while [ $# -gt 0 ]; do
         case $1 in
-            --mode | --shift | --core | --memory | --timeout | --append)
+            --mode | --clock | --shift | --core | --memory | --timeout | --append)
                 [ $# -gt 1 ] || misuse
                 case $1 in
                     --mode) mode=$2 ;;
+                    --clock) clock=$2 ;;
                     --shift) shift=$2 ;;
                     --core) core=$2 ;;
                     --memory) memory=$2 ;;
@@ -182,27 +185,44 @@ parse_run() {
     more=("$@")
 }
 
-# Sets `clock`: the emulator's arguments that make the mode.
+# Sets `cpus`: the emulator's arguments that make the mode.
 choose_mode() {
     case $mode in
-        exact) clock=(-smp 1 -icount "shift=${shift:-2}") ;;
-        affinity) clock=(-smp 2) ;;
-        both) clock=(-smp 2 -icount "shift=${shift:-0}") ;;
-        nopmu) clock=(-smp 1) core=$core,pmu=off ;;
+        exact) cpus=(-smp 1 -icount "shift=${shift:-2}") ;;
+        affinity) cpus=(-smp 2) ;;
+        both) cpus=(-smp 2 -icount "shift=${shift:-0}") ;;
+        nopmu) cpus=(-smp 1) core=$core,pmu=off ;;
         *) misuse ;;
     esac
+    case $clock in vdso | kernel) ;; *) misuse ;; esac
+}
+
+# emulator MACHINE ARGUMENT...
+emulator() {
+    local machine=$1
+    shift
+    timeout --kill-after=10 "$limit" qemu-system-aarch64 -M "$machine" -cpu "$core" "${cpus[@]}" -m "$memory" \
+        -nodefaults -nographic -fsdev "local,id=share,path=${share//,/,,},security_model=none" \
+        -device virtio-9p-device,fsdev=share,mount_tag=share "${more[@]}" "$@" </dev/null
+}
+
+# A machine whose timer is said to have an erratum for which the kernel reads it twice and more: programs
+# may then not read it themselves (linux/drivers/clocksource/arm_arch_timer.c, FSL_ERRATUM_A008585).
+distrust_timer() {
+    tree=$(mktemp)
+    trap 'rm -f -- "$tree"' EXIT
+    emulator "virt,dumpdtb=$tree" >&2 || fail 125 "the emulator gave no device tree"
+    fdtput -- "$tree" /timer fsl,erratum-a008585
+    more+=(-dtb "$tree")
 }
 
 # Address space randomisation moves instruction counts a little, hence norandmaps.
 # The emulator's own status says nothing of run.sh.
 boot() {
-    local machine=$CROSS/machine
-    timeout --kill-after=10 "$limit" qemu-system-aarch64 -M virt -cpu "$core" "${clock[@]}" -m "$memory" \
-        -nodefaults -nographic -serial stdio -no-reboot \
-        -kernel "$machine/kernel" -initrd "$machine/initrd" \
-        -append "console=ttyAMA0 quiet panic=-1 norandmaps $append" \
-        -fsdev "local,id=share,path=${share//,/,,},security_model=none" \
-        -device virtio-9p-device,fsdev=share,mount_tag=share "${more[@]}" </dev/null
+    local made=$CROSS/machine
+    [ "$clock" != kernel ] || distrust_timer
+    emulator virt -serial stdio -no-reboot -kernel "$made/kernel" -initrd "$made/initrd" \
+        -append "console=ttyAMA0 quiet panic=-1 norandmaps $append"
 }
 
 run() {

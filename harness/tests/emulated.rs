@@ -35,6 +35,8 @@ fn must(output: &Output, status: i32) -> String {
 /// A whole emulated run, and the same of this machine.
 struct Runs {
     home: tempfile::TempDir,
+    /// Progress of the emulated one, as it was shown.
+    progress: String,
 }
 
 impl Runs {
@@ -60,10 +62,12 @@ fn runs() -> Result<&'static Runs, String> {
         let home = tempfile::tempdir().expect("a temporary directory");
         let emulated = ["run", "--system", "arm_1", "--only", ONLY, "--run", "arm"];
         let emulated = [&["--worker", worker][..], &emulated].concat();
-        must(&campaign(home.path(), &emulated), 0);
+        let output = campaign(home.path(), &emulated);
+        must(&output, 0);
+        let progress = String::from_utf8(output.stderr).expect("text");
         let native = ["profile", "--only", ONLY, "--run", "native"];
         must(&campaign(home.path(), &native), 0);
-        Ok(Runs { home })
+        Ok(Runs { home, progress })
     })
     .as_ref()
     .map_err(Clone::clone)
@@ -117,6 +121,29 @@ fn an_emulated_run_checks_and_counts_everything_and_times_nothing() {
     }
     for calibration in operations("calibrate") {
         assert!(calibration["c_s"].is_null() && calibration["calls_ns"] == serde_json::json!([]));
+    }
+}
+
+/// What is printed is what this machine's own run counts.
+#[test]
+fn it_prints_the_call_counts_and_they_are_those_of_this_machine() {
+    let runs = runs_or_skip!();
+    let native = lab::files(&runs.home.path().join("native/profile"));
+    assert_eq!(native.len(), 6);
+    for (_, bytes) in native {
+        let profile: Value = serde_json::from_slice(&bytes).expect("JSON");
+        let calls = profile["derived"]["calls_per_operation"]
+            .as_object()
+            .unwrap();
+        assert!(calls["pseudoXOF"].as_f64() >= Some(1.0), "{profile}");
+        let calls: Vec<String> = calls
+            .iter()
+            .map(|(name, n)| format!("{name} {n}").replace(".0", ""))
+            .collect();
+        let [identity, operation] =
+            ["identity", "operation"].map(|key| profile[key].as_str().unwrap());
+        let line = format!("profile {identity}/{operation}: {}\n", calls.join(", "));
+        assert!(runs.progress.contains(&line), "{line}{}", runs.progress);
     }
 }
 

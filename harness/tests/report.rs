@@ -1059,6 +1059,46 @@ fn a_summary_without_a_counter_says_why_and_keeps_the_shares() {
 /// The files that are of all instances are among the evidence too, and an import without samples of
 /// calls says so.
 #[test]
+fn shares_are_never_repeated_without_what_the_wrappers_cost() {
+    let said = |dataset: &harness::dataset::Dataset| {
+        let pages = pages("wrappers", dataset);
+        ["summary.md", "ranking-128.md"].map(|file| {
+            let text = pages.text(file);
+            let sentences = text.split_inclusive(". ").map(str::trim);
+            sentences
+                .filter(|s| s.contains("the wrappers"))
+                .map(|s| s.lines().next().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        })
+    };
+    let mut dataset = Synthetic::default().build();
+    let subtracted = "From the shares of sign-09, toy the cost of the wrappers is subtracted.";
+    assert_eq!(said(&dataset), [[subtracted], [subtracted]]);
+    for (key, profile) in &mut dataset.profile {
+        if key.0.candidate == "toy" {
+            profile.value.wrapper_cost_ticks = None;
+        }
+    }
+    let [summary, ranking] = said(&dataset);
+    assert_eq!(summary, ranking);
+    assert_eq!(summary.len(), 2, "{summary:?}");
+    assert!(
+        summary[0].starts_with("From the shares of sign-09 the cost"),
+        "{summary:?}"
+    );
+    assert!(
+        summary[1].starts_with("The shares of toy contain what"),
+        "{summary:?}"
+    );
+    dataset.profile.clear();
+    assert_eq!(
+        said(&dataset),
+        [[""; 0], [""; 0]],
+        "where there are no shares, nothing is said"
+    );
+}
+
+#[test]
 fn the_evidence_of_all_instances_has_its_digests() {
     let pages = pages("evidence", &Synthetic::default().build());
     let page = pages.text("toy.md");

@@ -6,7 +6,7 @@
 
 use super::context::{Context, PhaseError};
 use super::inputs::other_answer;
-use super::singles::{self, Phase, ReadyMade, Single};
+use super::singles::{self, Phase, ReadyMade, Single, Written};
 use crate::evidence::{
     self, memory_file, ElfFigures, EmptyMemory, Kind, LibraryKind, MemoryDerived, MemoryEvidence,
     MemoryFigures, ProcessMemory, Reason, ReasonCode,
@@ -52,12 +52,11 @@ impl Phase for Memory {
         context: &Context,
         single: &Single,
         answer: Result<&Body, Reason>,
-    ) -> Result<Option<Reason>, PhaseError> {
+    ) -> Result<Written, PhaseError> {
         let Some(elf) = &single.built.elf else {
-            return Ok(Some(Reason::new(
-                ReasonCode::NotRecorded,
-                "build.json has no figures of its file",
-            )));
+            return Ok(Written::Wrong(
+                "build.json has no figures of its file".into(),
+            ));
         };
         let outcome = match answer {
             Ok(Body::Memory(outcome)) => Ok(outcome),
@@ -67,7 +66,7 @@ impl Phase for Memory {
         let evidence = evidence(context, single, elf, outcome);
         let file = memory_file(&single.row.identity, single.operation);
         context.book.write(&file, &evidence)?;
-        Ok(evidence.head.reason)
+        Ok(evidence.head.reason.into())
     }
 }
 

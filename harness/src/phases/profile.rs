@@ -8,11 +8,12 @@
 
 use super::context::{Context, PhaseError};
 use super::inputs::other_answer;
-use super::singles::{self, Phase, ReadyMade, Single};
+use super::singles::{self, Phase, ReadyMade, Single, Written};
 use crate::evidence::{
     self, profile_file, Kind, LibraryKind, ProfileDerived, ProfileEvidence, ProfileTotal, Reason,
     ReasonCode, TicksRecord, Wrapped,
 };
+use crate::report::view::calls_text;
 use protocol::{Body, Inputs, ProfileOutcome, ProfileRow, SourceKind, Task, TRIAL_PROFILE};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +61,7 @@ impl Phase for Profile {
         context: &Context,
         single: &Single,
         answer: Result<&Body, Reason>,
-    ) -> Result<Option<Reason>, PhaseError> {
+    ) -> Result<Written, PhaseError> {
         let outcome = match answer {
             Ok(Body::Profile(outcome)) => Ok(outcome),
             Ok(_) => Err(other_answer()),
@@ -69,7 +70,11 @@ impl Phase for Profile {
         let evidence = evidence(context, single, outcome);
         let file = profile_file(&single.row.identity, single.operation);
         context.book.write(&file, &evidence)?;
-        Ok(evidence.head.reason.filter(|_| !single.left_out))
+        // Of an emulated run the calls are all that the phase finds.
+        match evidence.derived.filter(|_| context.is_emulated()) {
+            Some(derived) => Ok(Written::Said(calls_text(&derived, &evidence.runs))),
+            None => Ok(evidence.head.reason.filter(|_| !single.left_out).into()),
+        }
     }
 }
 

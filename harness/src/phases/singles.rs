@@ -91,12 +91,29 @@ pub trait Phase {
     fn task(single: &Single, inputs: protocol::Inputs) -> Task;
     /// Trial number in the seeds.
     const TRIAL: u32;
-    /// Writes the evidence of an answer or of a reason; returns the reason of what went wrong.
+    /// Writes the evidence of an answer or of a reason.
     fn write(
         context: &Context,
         single: &Single,
         answer: Result<&Body, Reason>,
-    ) -> Result<Option<Reason>, PhaseError>;
+    ) -> Result<Written, PhaseError>;
+}
+
+/// What the reader is told of evidence that was written.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Written {
+    /// Nothing: it is one of many alike.
+    Silent,
+    /// What was found.
+    Said(String),
+    /// What went wrong.
+    Wrong(String),
+}
+
+impl From<Option<Reason>> for Written {
+    fn from(wrong: Option<Reason>) -> Written {
+        wrong.map_or(Written::Silent, |reason| Written::Wrong(reason.text))
+    }
 }
 
 /// Runs a phase; lanes are the CPUs to pin to, or `None` for a worker that is not pinned.
@@ -226,7 +243,7 @@ async fn run_one<P: Phase>(
     cpu: Option<u32>,
     share: f64,
 ) -> Result<(), PhaseError> {
-    let wrong = match &single.library {
+    let written = match &single.library {
         Err(reason) => P::write(context, single, Err(reason.clone()))?,
         Ok(library) => {
             let identity = &single.row.identity;
@@ -245,7 +262,6 @@ async fn run_one<P: Phase>(
             P::write(context, single, inputs::body(&answer)?)?
         }
     };
-    let text = wrong.map(|reason| reason.text);
     context.progress.event(Event::Step {
         label: &format!(
             "{} {}",
@@ -253,9 +269,10 @@ async fn run_one<P: Phase>(
             single.row.identity.operation_key(single.operation)
         ),
         planned: Duration::from_secs_f64(single.expected_s / share),
-        end: match &text {
-            Some(text) => StepEnd::Bad(text),
-            None => StepEnd::Silent,
+        end: match &written {
+            Written::Silent => StepEnd::Silent,
+            Written::Said(text) => StepEnd::Good(text),
+            Written::Wrong(text) => StepEnd::Bad(text),
         },
     });
     Ok(())

@@ -29,4 +29,5 @@ pub use sizes::SizesPage;
 pub use study::{StudyPage, STUDY_PAGE};
 pub use summary::{targets, RankingPage, SummaryPage};
 pub use survey::SymmetricPage;
+pub use symmetric::calls_text;
 pub use systems::{SystemRow, SystemsPage};

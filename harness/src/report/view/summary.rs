@@ -4,7 +4,8 @@
 use super::common::{
     kat_mark, left_out, page_name, shown_identities, source_title, Frame, Place, Rows, SOURCES,
 };
-use super::figures::Figures;
+use super::figures::{Figures, Share};
+use super::symmetric::{self, Wrappers};
 use crate::dataset::Dataset;
 use crate::evidence::CampaignFile;
 use crate::identity::Identity;
@@ -33,6 +34,8 @@ pub struct SummaryPage {
     pub times: Table,
     /// Names of the wrapped functions, where they are the same for all.
     pub wrapped: Option<String>,
+    /// What became of the cost of the wrappers in the shares, a sentence each.
+    pub wrappers: Vec<String>,
     /// Why there are neither cycles nor ticks, where no row has any.
     pub no_means: Option<String>,
     /// What has no place in the tables, one sentence a reason.
@@ -144,6 +147,29 @@ impl<'a> Lines<'a> {
             .collect();
         (names.len() == 1).then(|| names.into_iter().collect())
     }
+
+    /// What became of the cost of the wrappers in the shares that the lines show: a sentence for all
+    /// candidates of which the same holds.
+    fn wrappers(&self) -> Vec<String> {
+        let with_shares = self.lines.iter().filter(|line| {
+            let mut figures = line.figures.values();
+            figures.any(|figures| matches!(figures.share, Share::Known(_)))
+        });
+        let shown: BTreeSet<usize> = with_shares.map(|line| line.rows).collect();
+        let mut alike: Vec<(Wrappers, Vec<&str>)> = Vec::new();
+        for rows in shown.into_iter().map(|index| &self.all[index]) {
+            let wrappers = symmetric::wrappers(rows);
+            let id = rows.candidate.id.as_str();
+            match alike.iter_mut().find(|(other, _)| *other == wrappers) {
+                Some((_, ids)) => ids.push(id),
+                None => alike.push((wrappers, vec![id])),
+            }
+        }
+        let sentences = alike.into_iter();
+        sentences
+            .map(|(wrappers, ids)| wrappers.sentence(&ids.join(", ")))
+            .collect()
+    }
 }
 
 impl SummaryPage {
@@ -172,6 +198,7 @@ impl SummaryPage {
             means,
             times,
             wrapped,
+            wrappers: lines.wrappers(),
             no_means: kinds.is_empty().then(|| lines.why_no_means()),
             left_out: left_out(&dataset.campaign, |_| true),
             notes: notes.into_list(),
@@ -241,6 +268,8 @@ pub struct RankingPage {
     pub frame: Frame,
     /// Security target, bits.
     pub bits: u32,
+    /// What became of the cost of the wrappers in the shares, a sentence each.
+    pub wrappers: Vec<String>,
     /// One ranking per operation and kind of counter.
     pub rankings: Vec<Ranking>,
     /// What of this target is not ranked at all, one sentence a reason.
@@ -305,6 +334,7 @@ impl RankingPage {
                 system.targets.contains(&bits).then(|| format!("{name}.md"))
             }),
             bits,
+            wrappers: lines.wrappers(),
             rankings,
             left_out: left_out(&dataset.campaign, |identity| {
                 target_of(&dataset.campaign, identity) == Some(bits)

@@ -194,7 +194,7 @@ fn disturbed(profile: &ProfileEvidence) -> Option<String> {
 /// `drng 1, pseudoXOF 140`, names sorted. Where draws were rejected, the base count is that of the
 /// operations without any, and what each of them costs stands beside it:
 /// `pseudoXOF 3 + 1 × rejected (2 in 20 operations)`.
-fn calls_text(derived: &ProfileDerived, runs: &[ProfileRun]) -> String {
+pub fn calls_text(derived: &ProfileDerived, runs: &[ProfileRun]) -> String {
     let rejected = derived.rejected_draws.unwrap_or(0);
     let operations = runs.len();
     let base: Vec<&ProfileRun> = runs.iter().filter(|run| run.rejected_draws == 0).collect();

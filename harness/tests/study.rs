@@ -201,6 +201,7 @@ fn page(run: &Path) {
         "### lab/lab-1/ref/reference",
         "Signatures of buffer, mmap and stream under the same randomness are identical in 12 of 12 comparisons",
         "30% of a quad core suggests hyper-threading",
+        "Levels are not held against each other: there are no two levels of one code at one size.",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }

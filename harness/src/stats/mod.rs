@@ -11,7 +11,7 @@ mod fit;
 mod sum;
 mod timing;
 
-pub use compare::{holm, noise_floor, welch, Welch, WelchError};
+pub use compare::{holm, noise_floor, welch, Welch, WelchError, LEAST_TRIALS};
 pub use describe::{mad, median, quantile, sorted, student_t_975, tukey};
 pub use fit::{fit, LEAST_SIZES};
 pub use sum::exact_sum;

@@ -52,8 +52,10 @@ pub struct StudyPage {
     pub level_size: String,
     /// Fitted models.
     pub models: Table,
-    /// Levels against each other.
-    pub levels: Table,
+    /// Levels against each other, where one pair of them was tested.
+    pub levels: Option<Table>,
+    /// Why none was.
+    pub why_no_levels: Vec<String>,
     /// Tables of each instance.
     pub instances: Vec<InstanceTables>,
     /// Published figures beside ours.
@@ -99,6 +101,7 @@ impl StudyPage {
         let frame = Frame::new(dataset, place, Some(STUDY_PAGE), |_| None);
         let environment = environment::table_of(dataset, &data.cpus(), &mut notes);
         let figures = charts::figures(&data, charts);
+        let levels = tables::levels(&data, &mut notes);
         Some(StudyPage {
             frame,
             settings: settings_table(&data, settings),
@@ -111,7 +114,8 @@ impl StudyPage {
             by_level: figures.by_level,
             level_size: Size(data.level_size()).to_string(),
             models: tables::models(&data, &mut notes),
-            levels: tables::levels(&data, &mut notes),
+            why_no_levels: levels.as_ref().err().cloned().unwrap_or_default(),
+            levels: levels.ok(),
             instances: data
                 .identities
                 .iter()

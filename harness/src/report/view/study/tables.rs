@@ -13,6 +13,7 @@ use crate::report::view::common::{
 use crate::stats::{self, Welch, WelchError};
 use crate::values::Size;
 use protocol::{Operation, SourceKind, StudyMode};
+use std::collections::BTreeSet;
 
 /// Adjusted p value below which two levels are told apart.
 const ALPHA: f64 = 0.05;
@@ -365,8 +366,17 @@ pub fn together_from(pairs: &[Pair]) -> Option<u64> {
     sizes.iter().rev().take_while(together).last().copied()
 }
 
-/// Levels against each other.
-pub fn levels(data: &Data, notes: &mut Notes) -> Table {
+/// Levels against each other, or why no pair of them was tested.
+pub fn levels(data: &Data, notes: &mut Notes) -> Result<Table, Vec<String>> {
+    let families = data.families();
+    let all = families.iter().flat_map(|family| {
+        let operations = data.operations().into_iter();
+        operations.flat_map(|operation| pairs(data, family, operation))
+    });
+    let untested = untested(all);
+    if !untested.is_empty() {
+        return Err(untested);
+    }
     let mut table = Table::with(&[
         "code",
         "operation",
@@ -409,7 +419,29 @@ pub fn levels(data: &Data, notes: &mut Notes) -> Table {
             }
         }
     }
-    table
+    Ok(table)
+}
+
+/// Why there is nothing to say of these pairs; empty where one of them was tested.
+fn untested<'a>(pairs: impl Iterator<Item = Pair<'a>>) -> Vec<String> {
+    let mut why = BTreeSet::new();
+    for pair in pairs {
+        match pair.tested {
+            Ok(_) => return Vec::new(),
+            Err(WelchError::TooFewTrials) => why.insert(format!(
+                "a test takes {} trials of each",
+                stats::LEAST_TRIALS
+            )),
+            Err(error) => {
+                let text = error.to_string();
+                why.insert(text.trim_start_matches("not tested: ").to_owned())
+            }
+        };
+    }
+    if why.is_empty() {
+        why.insert("there are no two levels of one code at one size".to_owned());
+    }
+    why.into_iter().collect()
 }
 
 /// Files of the models.
@@ -594,6 +626,26 @@ mod tests {
             }),
             adjusted: Some(p),
         }
+    }
+
+    #[test]
+    fn levels_of_which_no_pair_was_tested_leave_the_reasons() {
+        let id: Identity = "dilithium/dilithium2/clean/reference".parse().unwrap();
+        let levels = [&id, &id];
+        let failed = |error| Pair {
+            tested: Err(error),
+            adjusted: None,
+            ..pair(levels, 1, 0.0)
+        };
+        let few = || failed(WelchError::TooFewTrials);
+        assert_eq!(
+            untested([few(), few()].into_iter()),
+            ["a test takes 5 trials of each"]
+        );
+        let reasons = untested([failed(WelchError::NoVariance), few()].into_iter());
+        assert_eq!(reasons, ["a test takes 5 trials of each", "no variance"]);
+        assert_eq!(untested([few(), pair(levels, 1, 0.5)].into_iter()), [""; 0]);
+        assert_eq!(untested(std::iter::empty()).len(), 1);
     }
 
     #[test]

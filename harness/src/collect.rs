@@ -197,8 +197,12 @@ fn plain(path: &Path) -> Option<PathBuf> {
     Some(plain)
 }
 
-/// Folders with a journal. Links are not followed, and nothing is looked for inside a run.
+/// Folders with a journal. Links are not followed, and nothing is looked for inside a run. Datasets that
+/// were published, as a checkout holds them, are no runs that came back.
 fn look_for(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) -> Result<(), CollectError> {
+    if folder.ends_with("performance/data") {
+        return Ok(());
+    }
     if folder.join(JOURNAL).is_file() {
         found.push(folder.to_owned());
         return Ok(());

@@ -4,13 +4,15 @@
 
 use clap::Parser;
 use harness::cli::{self, Cli};
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = cli::dispatch(&cli);
     if let Err(failure) = &result {
-        eprintln!("{}", cli::exit::chain(failure));
+        // Where nobody can be told, the status still tells.
+        let _ = writeln!(std::io::stderr(), "{}", cli::exit::chain(failure));
     }
     cli::exit::code(&result).into()
 }

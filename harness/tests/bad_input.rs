@@ -701,3 +701,24 @@ fn arguments_that_are_not_utf_8_are_told_byte_for_byte() {
     }
     assert_eq!(fs::read_dir(&here).unwrap().count(), 1, "nothing was begun");
 }
+
+/// A reader that has gone, or a full disk behind standard error, changes no status.
+#[test]
+fn an_error_that_nobody_can_be_told_keeps_its_status() {
+    let (reader, gone) = std::io::pipe().unwrap();
+    drop(reader);
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    for stderr in [std::process::Stdio::from(gone), full.into()] {
+        let status = std::process::Command::new(assert_cmd::cargo::cargo_bin("campaign"))
+            .current_dir(root())
+            .args(["audit", "no/such/run"])
+            .stdout(std::process::Stdio::null())
+            .stderr(stderr)
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(2));
+    }
+}

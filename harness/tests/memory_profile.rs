@@ -147,6 +147,12 @@ fn real_candidates_use_the_memory_and_make_the_calls_that_are_known() {
             "{label}: {found}\n{end}"
         );
         assert_eq!(worst["heap_peak_bytes"], 208.0, "{label}");
+        // It names no counter of rejected draws, and 0 would be a number that stands for nothing.
+        let file = format!("profile/dilithium/{label}.clean.reference__sign.json");
+        let profile = json(&run, &file);
+        assert!(profile["derived"]["rejected_draws"].is_null(), "{label}");
+        let missing = &profile["missing"]["/derived/rejected_draws"];
+        assert_eq!(missing["code"], "not_recorded", "{label}");
     }
     for (operation, calls) in [
         ("keygen", vec![("drng", 1), ("pseudoXOF", 140)]),
@@ -167,6 +173,10 @@ fn real_candidates_use_the_memory_and_make_the_calls_that_are_known() {
             "{operation}: {base:?}"
         );
         assert_eq!(evidence["derived"]["verdict"], "ICCS-only");
+        assert!(
+            evidence["derived"]["rejected_draws"].is_u64(),
+            "{operation}"
+        );
     }
 }
 

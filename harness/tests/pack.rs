@@ -177,6 +177,26 @@ fn a_worker_that_could_not_run_there_is_not_shipped() {
     assert!(!lab.path("pack-local.tar").exists());
 }
 
+#[test]
+fn an_archive_takes_the_place_of_a_file_only() {
+    use std::os::unix::fs::FileTypeExt;
+    let lab = Lab::new(&[FINE], "");
+    let (pipe, link, target) = (lab.path("pipe"), lab.path("link"), lab.path("target"));
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::write(&target, "mine").unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    fs::create_dir(lab.path("folder")).unwrap();
+    for name in ["pipe", "link", "folder"] {
+        let end = lab
+            .campaign(&["pack", "--system", "local", "--out", name])
+            .expect(2);
+        assert!(end.stderr.contains("no regular file"), "{name}: {end}");
+    }
+    assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+    assert_eq!(fs::read_link(&link).unwrap(), target);
+    assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
+}
+
 // --- what comes back ---
 
 const RECORD: &str = "records/sign-09/dove_a_128.ref.reference__sign.json";
@@ -344,6 +364,17 @@ fn what_holds_no_run_or_none_that_is_finished_is_a_wrong_request() {
     let path = home.away.path().join("nothing");
     fs::create_dir(&path).unwrap();
     home.refuses(&path.display().to_string(), 2, "holds no run");
+    // What a checkout has published did not come back.
+    let checkout = home.away.path().join("checkout");
+    let data = checkout.join("performance/data/x86_1");
+    copy_tree(&home.run(), &data.join("public-2026"), &[]);
+    fs::copy(
+        home.run().with_extension("seal"),
+        data.join("public-2026.seal"),
+    )
+    .unwrap();
+    home.refuses(&checkout.display().to_string(), 2, "holds no run");
+    fs::remove_dir_all(&checkout).unwrap();
     let text = home.away.path().join("text");
     fs::write(&text, "no archive").unwrap();
     home.refuses(&text.display().to_string(), 2, "tar archive");

@@ -80,7 +80,9 @@ pub fn build(shop: &Workshop, request: &Request) -> Result<Built, BuildError> {
         Err(RowError::Fatal(error)) => Err(error),
         Err(error) => {
             let text = match &error {
-                RowError::Tool { .. } => format!("{error}; the log has the compiler's messages"),
+                RowError::Tool { .. } => {
+                    format!("{error}; `log` of its row in build.json has the compiler's messages")
+                }
                 other => other.text(),
             };
             row.reason = Some(Reason::new(ReasonCode::BuildFailed, text));

@@ -70,7 +70,12 @@ fn shown(report: &Report, quiet: bool) -> String {
     }
     let verdict = match (report.is_refuted(), report.auditable) {
         (true, _) => "does not hold",
-        (false, true) => "holds: every number follows from its evidence",
+        (false, true) if report.findings.is_empty() => {
+            "holds: every number follows from its evidence"
+        }
+        (false, true) => {
+            "holds but for what the notes name: every number of the evidence follows from it"
+        }
         (false, false) => {
             "is as it was published; its cells have no trials and cannot be recomputed"
         }
@@ -88,5 +93,55 @@ fn shown(report: &Report, quiet: bool) -> String {
     if let Some(signer) = &report.signer {
         text += &format!("  signed by {signer}\n");
     }
+    if report.is_refuted() && report.seal.is_none() {
+        text += "  it has no seal: a run that is not finished is finished and sealed by `campaign run`\n";
+    }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{Finding, Severity};
+
+    fn said(severity: Option<Severity>, seal: Option<&str>) -> String {
+        let finding = |severity| Finding {
+            severity,
+            file: "pages/sign-09.md".into(),
+            pointer: String::new(),
+            rule: "a page is what the evidence gives".into(),
+            expected: String::new(),
+            found: String::new(),
+        };
+        let report = Report {
+            dataset: "runs/x".into(),
+            seal: seal.map(str::to_owned),
+            auditable: true,
+            signer: None,
+            files: 3,
+            findings: severity.map(finding).into_iter().collect(),
+        };
+        shown(&report, false)
+    }
+
+    #[test]
+    fn the_verdict_says_no_more_than_was_found() {
+        let sound = said(None, Some("ab"));
+        assert!(sound.contains("holds: every number follows"), "{sound}");
+        let noted = said(Some(Severity::Note), Some("ab"));
+        assert!(
+            noted.contains("holds but for what the notes name"),
+            "{noted}"
+        );
+        let refuted = said(Some(Severity::Error), Some("ab"));
+        assert!(
+            refuted.contains("does not hold") && !refuted.contains("campaign run"),
+            "{refuted}"
+        );
+        let unfinished = said(Some(Severity::Error), None);
+        assert!(
+            unfinished.contains("finished and sealed by `campaign run`"),
+            "{unfinished}"
+        );
+    }
 }

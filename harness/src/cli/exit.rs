@@ -58,7 +58,7 @@ pub enum Failure {
     #[error(transparent)]
     CouldNot(Cause),
     /// Status 130 or 143.
-    #[error("interrupted: the run is as it was before the work that was cut off; the same command resumes it")]
+    #[error("interrupted: the run is as it was before the work that was cut off; the same command resumes it, without --new")]
     Interrupted(Signal),
 }
 

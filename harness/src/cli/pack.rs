@@ -202,7 +202,8 @@ impl From<PackError> for Failure {
             | PackError::AnotherVersion { .. }
             | PackError::AnotherSystem { .. }
             | PackError::Absent { .. }
-            | PackError::Outside(_) => Failure::request(error),
+            | PackError::Outside(_)
+            | PackError::Special(_) => Failure::request(error),
         }
     }
 }

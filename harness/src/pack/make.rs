@@ -82,6 +82,10 @@ pub fn make(
     stop: &Stop,
     on_progress: &(dyn Fn(build::Progress) + Sync),
 ) -> Result<Packed, MakeError> {
+    // A rename would put the archive in the place of a device, a pipe or a link.
+    if std::fs::symlink_metadata(request.out).is_ok_and(|there| !there.is_file()) {
+        return Err(PackError::Special(request.out.to_owned()).into());
+    }
     let place = request.out.parent().filter(|p| !p.as_os_str().is_empty());
     let place = place.unwrap_or(Path::new("."));
     let archive = |source| PackError::Archive {

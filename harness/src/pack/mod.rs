@@ -115,6 +115,9 @@ pub enum PackError {
     /// A file that the pack must hold lies outside of the campaign.
     #[error("`{0}` leads out of the folder of campaign.toml, so a pack cannot hold it at its place: move it below")]
     Outside(PathBuf),
+    /// What is at the place of the archive is no file.
+    #[error("`{}` is there and is no regular file, so no archive takes its place; name another place with --out", .0.display())]
+    Special(PathBuf),
     /// The archive cannot be written.
     #[error("{path}: the archive cannot be written; name another place with --out", path = path.display())]
     Archive {

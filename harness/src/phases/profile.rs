@@ -96,6 +96,8 @@ fn evidence(
     }
     let valid = outcome.filter(|_| why.is_none());
     let emulated = context.is_emulated();
+    let found = context.campaign.find(&single.row.identity);
+    let counts_draws = found.is_some_and(|(_, instance, ..)| instance.rejected_counter.is_some());
     let names: BTreeSet<String> = single
         .built
         .wrapped
@@ -124,10 +126,19 @@ fn evidence(
         calls: outcome.map(|o| o.calls.clone()).unwrap_or_default(),
         runs: outcome.map(|o| o.runs.clone()).unwrap_or_default(),
         overflow_calls: overflow,
-        derived: valid.map(|o| derive(o, &single.built.wrapped, !emulated)),
+        derived: valid.map(|o| {
+            let derived = derive(o, &single.built.wrapped, !emulated);
+            ProfileDerived {
+                rejected_draws: derived.rejected_draws.filter(|_| counts_draws),
+                ..derived
+            }
+        }),
     };
     evidence::explain_with(&mut evidence, |pointer| match pointer {
-        "/derived/rejected_draws" => None,
+        "/derived/rejected_draws" => Some(Reason::new(
+            ReasonCode::NotRecorded,
+            "the candidate names no counter of rejected draws (`rejected_counter`)",
+        )),
         _ if pointer.starts_with("/derived/") && emulated => Some(Reason::new(
             ReasonCode::Emulated,
             "ticks of an emulated processor mean nothing",

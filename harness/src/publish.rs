@@ -8,8 +8,11 @@ use crate::audit::{files, text};
 use crate::evidence::journal::{Journal, JournalError, JournalEvent, JOURNAL};
 use crate::evidence::seal::{self, Closed, NotClosed, SealError, MANIFEST};
 use crate::evidence::store::{self, StoreError};
-use crate::evidence::{CampaignFile, Class, EnvironmentFile, ReasonCode, Status, CAMPAIGN_FILE};
+use crate::evidence::{
+    CampaignFile, Class, EnvironmentFile, Finding, ReasonCode, Status, CAMPAIGN_FILE,
+};
 use crate::hash;
+use crate::host::readiness;
 use crate::identity::Identity;
 use crate::json::{self, Value};
 use crate::place::{Place, PlaceError};
@@ -412,12 +415,8 @@ fn fixed(request: &Request, part: &Part) -> Result<(), PublishError> {
     {
         let environment: EnvironmentFile = sealed_json(request, &part.entries, &entry.path)?;
         if !environment.ready {
-            let bad = environment
-                .check
-                .iter()
-                .filter(|f| f.state != crate::evidence::FindingState::Ok);
-            let items: Vec<&str> = bad.map(|f| f.item.as_str()).collect();
-            what.push(format!("{}: {}", entry.path, items.join(", ")));
+            let items = unready(&environment.check).join(", ");
+            what.push(format!("{}: {items}", entry.path));
         }
     }
     match what.is_empty() {
@@ -427,6 +426,13 @@ fn fixed(request: &Request, part: &Part) -> Result<(), PublishError> {
             what,
         }),
     }
+}
+
+/// Items that stand against measuring, each once: what does not apply, and advice, do not.
+fn unready(check: &[Finding]) -> Vec<&str> {
+    let against = check.iter().filter(|f| readiness::stands_against(f));
+    let items: BTreeSet<&str> = against.map(|f| f.item.as_str()).collect();
+    items.into_iter().collect()
 }
 
 /// Copies the part, each file checked against its digest and for names of the machine.
@@ -579,6 +585,29 @@ fn owner(run: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::FindingState;
+
+    #[test]
+    fn only_what_stands_against_measuring_is_named_and_once() {
+        let finding = |item: &str, state, advice| Finding {
+            item: item.into(),
+            cpu: None,
+            advice,
+            state,
+            value: String::new(),
+            source: String::new(),
+            remedy: None,
+        };
+        let check = [
+            finding("turbo", FindingState::Unknown, false),
+            finding("governor", FindingState::Bad, false),
+            finding("governor", FindingState::Bad, false),
+            finding("smt", FindingState::NotApplicable, false),
+            finding("load", FindingState::Bad, true),
+            finding("swap", FindingState::Ok, false),
+        ];
+        assert_eq!(unready(&check), ["governor", "turbo"]);
+    }
 
     #[test]
     fn a_files_name_says_what_it_is_about() {

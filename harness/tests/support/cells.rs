@@ -266,9 +266,11 @@ fn spread_of(samples: &[f64], title: &str) -> String {
     })
 }
 
-/// t(0.975, k - 1) for k = 3 to 15, from printed tables of Student's distribution.
+/// t(0.975, k - 1) for k = 3 to 15, from printed tables of Student's distribution. With the usual three
+/// decimals a wide interval could round to another last digit than the page's.
 const T: [f64; 13] = [
-    4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+    4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157, 2.228139,
+    2.200985, 2.178813, 2.160369, 2.144787,
 ];
 
 fn interval(means: &[f64], mean: f64) -> String {

@@ -809,3 +809,26 @@ pub fn write(dataset: &Dataset, folder: &Path) -> Result<(), store::StoreError> 
     }
     Ok(())
 }
+
+/// A hardware counter that a worker found and tested, read by `access`.
+pub fn counter(access: &str, self_test: &str) -> protocol::CycleSource {
+    protocol::CycleSource {
+        kind: SourceKind::Perf,
+        pmu: Some("cpu_core".to_owned()),
+        event: "cycles".to_owned(),
+        user_only: true,
+        access: access.to_owned(),
+        frequency_hz: None,
+        resolution: None,
+        read_cost_ns: 10,
+        self_test: protocol::SelfTest {
+            adds: 1,
+            counted: 1,
+            instructions: None,
+            nanoseconds: 1,
+            time_enabled_running: None,
+            plausible: true,
+            text: self_test.to_owned(),
+        },
+    }
+}

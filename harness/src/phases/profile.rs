@@ -127,11 +127,9 @@ fn evidence(
         runs: outcome.map(|o| o.runs.clone()).unwrap_or_default(),
         overflow_calls: overflow,
         derived: valid.map(|o| {
-            let derived = derive(o, &single.built.wrapped, !emulated);
-            ProfileDerived {
-                rejected_draws: derived.rejected_draws.filter(|_| counts_draws),
-                ..derived
-            }
+            let mut derived = derive(o, &single.built.wrapped, !emulated);
+            derived.rejected_draws = counts_draws.then_some(o.rejected_draws);
+            derived
         }),
     };
     evidence::explain_with(&mut evidence, |pointer| match pointer {

@@ -2,7 +2,8 @@
 //! files of whole machines lead to is in `tests/host.rs`.
 
 use super::*;
-use protocol::{CycleSource, Overhead, Probe, SelfTest, SourceKind, SourceProbe};
+use crate::testing::counter;
+use protocol::{Overhead, Probe, SourceKind, SourceProbe};
 
 struct Machine {
     _dir: tempfile::TempDir,
@@ -104,25 +105,7 @@ fn findings_with(
 }
 
 fn perf(result: Result<&str, (&str, &str)>) -> Vec<CpuProbe> {
-    let source = |text: &str| CycleSource {
-        kind: SourceKind::Perf,
-        pmu: Some("cpu_core".to_owned()),
-        event: "cycles".to_owned(),
-        user_only: true,
-        access: "rdpmc".to_owned(),
-        frequency_hz: None,
-        resolution: None,
-        read_cost_ns: 10,
-        self_test: SelfTest {
-            adds: 1,
-            counted: 1,
-            instructions: None,
-            nanoseconds: 1,
-            time_enabled_running: None,
-            plausible: true,
-            text: text.to_owned(),
-        },
-    };
+    let source = |text: &str| counter("rdpmc", text);
     vec![CpuProbe {
         cpu: 2,
         probe: Probe {

@@ -353,6 +353,7 @@ mod tests {
     use super::super::attempt::of_answer;
     use super::super::tests::{attempt, measured, record};
     use super::*;
+    use crate::testing::counter;
 
     const RULES: Rules = Rules {
         repeats: 0,
@@ -409,25 +410,7 @@ mod tests {
             measured.cycles = Some(1000);
             measured.read_directly = read_directly;
             measured.source.kind = SourceKind::Perf;
-            measured.source.source = Some(protocol::CycleSource {
-                kind: SourceKind::Perf,
-                pmu: None,
-                event: "cycles".into(),
-                user_only: true,
-                access: access.into(),
-                frequency_hz: None,
-                resolution: None,
-                read_cost_ns: 1,
-                self_test: protocol::SelfTest {
-                    adds: 1,
-                    counted: 1,
-                    instructions: None,
-                    nanoseconds: 1,
-                    time_enabled_running: None,
-                    plausible: true,
-                    text: String::new(),
-                },
-            });
+            measured.source.source = Some(counter(access, ""));
             measured
         };
         let read_by = |answers: &[Measured]| {
